@@ -1,0 +1,58 @@
+"""What a whole request takes: every part of it, with the overhead around each message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from foveate.budget.tokens import TokenCounter, image_tokens
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+
+# Providers wrap each message, call and request in control tokens; these are on the safe side of what they report.
+PER_MESSAGE: Final = 4
+PER_CALL: Final = 8
+PER_REQUEST: Final = 3
+
+_encode = msgspec.json.Encoder().encode
+
+
+def message_tokens(message: Message, counter: TokenCounter) -> int:
+    """The tokens a message takes in a request."""
+    return PER_MESSAGE + sum(_part_tokens(part, counter) for part in message.parts)
+
+
+def framing_tokens(
+    counter: TokenCounter,
+    *,
+    system: str | None,
+    tools: Iterable[dict[str, Any]],
+    response_format: dict[str, Any] | None,
+) -> int:
+    """The tokens of what stands around the messages: system prompt, tool definitions, response format."""
+    total = PER_REQUEST
+    if system:
+        total += counter.count(system) + PER_MESSAGE
+    for tool in tools:
+        total += counter.count(_encode(tool).decode()) + PER_CALL
+    if response_format:
+        total += counter.count(_encode(response_format).decode()) + PER_CALL
+    return total
+
+
+def _part_tokens(part: object, counter: TokenCounter) -> int:
+    match part:
+        case Text(text=text) | Thinking(text=text):
+            return counter.count(text)
+        case ToolResult(text=text, media=media):
+            return counter.count(text) + sum(_part_tokens(one, counter) for one in media)
+        case ToolCall(name=name, arguments=arguments):
+            return counter.count(name) + counter.count(arguments) + PER_CALL
+        case Media(kind="image", width=width, height=height):
+            return image_tokens(width, height)
+        case Media(reference=reference):
+            # A file travels as its bytes: four characters of a data URI make three of them.
+            return max(image_tokens(None, None), len(reference) // 4)
+        case _:
+            raise TypeError(f"unknown part {part!r}")

@@ -1,0 +1,68 @@
+"""What a rewrite of the cached prefix costs, when it pays, how far down to compact."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from foveate.errors import ConfigError
+
+if TYPE_CHECKING:
+    from foveate.budget.profiles import CacheRules
+
+
+class Marks(NamedTuple):
+    """Compact when a request exceeds `high`, down to `low`, in one rewrite."""
+
+    high: int
+    low: int
+
+
+def break_even_calls(rewritten: int, saved: int, cache: CacheRules) -> float:
+    """After how many more calls a rewrite pays: its cost once over its saving per call."""
+    cost = rewritten * (cache.write - cache.read)
+    saving = saved * cache.read
+    if cost <= 0:
+        return 0.0
+    return cost / saving if saving > 0 else math.inf
+
+
+def call_cost(total: int, hit: int, cache: CacheRules) -> float:
+    """The price of one request in input tokens, of which the first `hit` are cached."""
+    if total < cache.minimum_tokens:
+        return float(total)
+    cached = min(max(hit, 0), total)
+    return cached * cache.read + (total - cached) * cache.write
+
+
+def marks(budget: int, floor: int, growth: int, cache: CacheRules | None) -> Marks:
+    """The high mark is the budget; the low one keeps all that it can without rewriting too often.
+
+    A history that grows g a call from L to L+M, then is rewritten, costs per call about
+    read·(L + M/2) + (write - read)·g·(1 + L/M). For a given L that is least at
+    M*(L) = sqrt(2·g·L·(write - read) / read). Price alone would push L to nothing, but L is what
+    the model still sees: so L is the largest with M*(L) <= high - L. With
+    k = 2·g·(write - read) / read that is L = high + k/2 - sqrt(k·high + k²/4).
+    """
+    if budget <= 0:
+        raise ConfigError(f"`budget` must be 1 token or more, got {budget!r}")
+    high = budget - budget // _SAFETY
+    lowest = max(floor, budget // 4)
+    highest = budget * 7 // 10
+    low = max(lowest, min(highest, _low(high, growth, cache)))
+    return Marks(high=high, low=min(low, high))
+
+
+# One percent: less than a message, more than the rounding of corrected counts.
+_SAFETY = 100
+
+
+def _low(high: int, growth: int, cache: CacheRules | None) -> int:
+    if cache is None or growth <= 0:
+        return high * 6 // 10
+    if cache.write <= cache.read:
+        return high
+    if cache.read <= 0:
+        return 0
+    k = 2 * growth * (cache.write - cache.read) / cache.read
+    return int(high + k / 2 - math.sqrt(k * high + k * k / 4))

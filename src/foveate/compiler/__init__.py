@@ -1,0 +1,1 @@
+"""The compile: from a state to the request a model sees."""

@@ -1,0 +1,232 @@
+"""Explain: what became of every message, by which pass, at which call, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from foveate.errors import UnknownReferenceError
+from foveate.log.events import Body, CallRecorded, DiagnosticRecorded, Placed, ReductionRecorded
+from foveate.log.items import Fate, Item
+from foveate.log.messages import Message
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from foveate.compiler.compiled import CompiledContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FateRecord:
+    """What became of one message of the log; `shown_in` is the item that shows it or stands for it."""
+
+    id: str
+    role: str
+    preview: str
+    fate: Fate
+    by: str
+    why: str
+    call: int | None
+    tokens_before: int
+    tokens_after: int
+    shown_in: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRecord:
+    """One message of the request, with the messages it came from."""
+
+    id: str
+    role: str
+    fate: Fate
+    tokens: int
+    sources: tuple[str, ...]
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The account of one request; printing it gives a table, `as_dict()` the same as data."""
+
+    call: int
+    strategy: str
+    budget: int | None
+    used: int
+    framing: int
+    predicted_cached: int
+    trigger: str | None
+    reason: str | None
+    stages: tuple[dict[str, Any], ...]
+    fates: tuple[FateRecord, ...]
+    items: tuple[ItemRecord, ...]
+    diagnostics: tuple[str, ...]
+
+    def why(self, message_id: str) -> str:
+        """In one sentence, what became of a message."""
+        for record in self.fates:
+            if record.id == message_id:
+                where = f" in {record.shown_in}" if record.shown_in not in (None, record.id) else ""
+                when = f" at call {record.call}" if record.call else ""
+                by = f" by {record.by}" if record.by else ""
+                because = f": {record.why}" if record.why else ""
+                size = f" ({record.tokens_before} → {record.tokens_after} tokens)"
+                return f"{record.id} is {record.fate}{where}{by}{when}{because}{size}"
+        raise UnknownReferenceError(f"no message {message_id!r} in this log; ids run from m1 to m{len(self.fates)}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The account as plain data."""
+        return asdict(self)
+
+    def counts(self) -> dict[str, int]:
+        """How many messages had each fate."""
+        result: dict[str, int] = {}
+        for record in self.fates:
+            result[record.fate] = result.get(record.fate, 0) + 1
+        return result
+
+    def __str__(self) -> str:
+        from foveate.compiler.table import as_text  # Rich is slow to import, and most compiles are never printed.
+
+        return as_text(self)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from foveate.compiler.table import renderables
+
+        yield from renderables(self)
+
+
+def explained(view: CompiledContext, left_out: dict[str, str]) -> Explanation:
+    """The account of a compiled context, found by comparing it with the log."""
+    decision = view.decision
+    diagnostics = [body for body in _bodies(view) if isinstance(body, DiagnosticRecorded)]
+    return Explanation(
+        call=view.number,
+        strategy=view.strategy,
+        budget=view.budget.limit if view.budget is not None else None,
+        used=view.tokens,
+        framing=view.framing.tokens,
+        predicted_cached=view.predicted_cached,
+        trigger=decision.trigger if decision is not None else None,
+        reason=decision.reason if decision is not None else None,
+        stages=tuple(asdict(record) for record in view.records),
+        fates=tuple(_fates(view, left_out)),
+        items=tuple(_item_record(item, view, index) for index, item in enumerate(view.items)),
+        diagnostics=tuple(f"{one.code}: {one.text} ({one.subject or one.phase})" for one in diagnostics),
+    )
+
+
+class _Made:
+    """At which call each item was placed, and at which one an item was left behind."""
+
+    def __init__(self, view: CompiledContext) -> None:
+        self.placed: dict[str, int] = {}
+        self._reductions: list[tuple[int, set[str], int]] = []
+        waiting: list[ReductionRecorded] = []
+        for body in _bodies(view):
+            if isinstance(body, ReductionRecorded):
+                waiting.append(body)
+            elif isinstance(body, CallRecorded):
+                self._take(waiting, body.number, view)
+                waiting = []
+        self._take(waiting, view.number, view)
+
+    def _take(self, reductions: list[ReductionRecorded], call: int, view: CompiledContext) -> None:
+        for reduction in reductions:
+            kept = {entry.item.id if isinstance(entry, Placed) else entry.id for entry in reduction.layout}
+            last = view.position(reduction.last)
+            self._reductions.append((call, kept, last if last is not None else -1))
+            for entry in reduction.layout:
+                if isinstance(entry, Placed):
+                    self.placed[entry.item.id] = call
+
+    def left_behind(self, message_id: str, order: int) -> int | None:
+        """The call at which a message that nothing stands for was dropped."""
+        return next((call for call, kept, last in self._reductions if last >= order and message_id not in kept), None)
+
+
+def _bodies(view: CompiledContext) -> Iterator[Body]:
+    context = view.state.context
+    for index in range(context.length):
+        yield context.log.events[index].body
+    yield from view.proposed
+
+
+def _fates(view: CompiledContext, left_out: dict[str, str]) -> Iterator[FateRecord]:
+    made = _Made(view)
+    items = view.items
+    shown = {item.id: item for item in items}
+    covering: dict[int, Item] = {}
+    for item in items:
+        for first, last in item.covers:
+            covering.update(dict.fromkeys(range(first, last + 1), item))
+    for order, message in enumerate(view.state.context.messages):
+        item = shown.get(message.id)
+        digest = covering.get(order)
+        if item is not None:
+            yield _shown(message, item, made, view)
+        elif message.id in left_out:
+            yield _gone(message, view, fate="dropped", by="repair", why=left_out[message.id], call=None)
+        elif digest is not None:
+            yield _folded(message, digest, made, view)
+        else:
+            call = made.left_behind(message.id, order)
+            yield _gone(message, view, fate="dropped", by="truncate", why="no room; can be recalled", call=call)
+
+
+def _shown(message: Message, item: Item, made: _Made, view: CompiledContext) -> FateRecord:
+    before = item.tokens if item.fate == "verbatim" else view.count(message)
+    call = made.placed.get(item.id) if item.fate != "verbatim" else None
+    return _record(message, item.fate, item.by, item.why, call, before, item.tokens, item.id)
+
+
+def _folded(message: Message, digest: Item, made: _Made, view: CompiledContext) -> FateRecord:
+    lines = [line for line in digest.lines if line.source == message.id]
+    summarised = any(line.kind == "summary" for line in digest.lines)
+    tokens = sum(line.tokens or view.count_text(line.text) for line in lines)
+    call = made.placed.get(digest.id)
+    if lines:
+        why = f"{len(lines)} line(s) of it stand in a digest"
+        return _record(message, "folded", digest.by, why, call, view.count(message), tokens, digest.id)
+    fate: Fate = "summarised" if summarised else "dropped"
+    why = "a summary stands for it" if summarised else "no line of it was worth its tokens; can be recalled"
+    return _record(message, fate, digest.by, why, call, view.count(message), 0, digest.id)
+
+
+def _gone(message: Message, view: CompiledContext, *, fate: Fate, by: str, why: str, call: int | None) -> FateRecord:
+    return _record(message, fate, by, why, call, view.count(message), 0, None)
+
+
+def _record(
+    message: Message, fate: Fate, by: str, why: str, call: int | None, before: int, after: int, shown_in: str | None
+) -> FateRecord:
+    calls = " ".join(f"→ {call.name} {call.arguments}" for call in message.calls)
+    words = " ".join(f"{message.text} {calls}".split())
+    return FateRecord(
+        id=message.id,
+        role=message.role,
+        preview=words if len(words) <= 80 else words[:79] + "…",
+        fate=fate,
+        by=by,
+        why=why,
+        call=call,
+        tokens_before=before,
+        tokens_after=after,
+        shown_in=shown_in,
+    )
+
+
+def _item_record(item: Item, view: CompiledContext, index: int) -> ItemRecord:
+    context = view.state.context
+    if item.is_digest:
+        sources = tuple(context.messages[order].id for first, last in item.covers for order in range(first, last + 1))
+    else:
+        sources = tuple(dict.fromkeys([*(line.source for line in item.lines), item.id if not item.lines else ""]))
+    return ItemRecord(
+        id=item.id,
+        role=item.message.role,
+        fate=item.fate,
+        tokens=item.tokens,
+        sources=tuple(source for source in sources if source),
+        cached=index < view.shared,
+    )

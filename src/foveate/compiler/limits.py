@@ -1,0 +1,51 @@
+"""Limits: how much room messages have, how far down a reduction goes, and whether the floor fits at all."""
+
+from __future__ import annotations
+
+from foveate.budget.economics import marks
+from foveate.budget.profiles import CacheRules
+from foveate.budget.window import TokenBudget
+from foveate.compiler.framing import Framing
+from foveate.compiler.policy import Policy
+from foveate.errors import BudgetError
+from foveate.views.timeline import Timeline
+
+
+def room_for_messages(timeline: Timeline, framing: Framing, budget: TokenBudget) -> int:
+    """The tokens, by our own count, that messages may take."""
+    return budget.limit * 1_000 // timeline.calibration.ratio - framing.tokens
+
+
+def low_mark(timeline: Timeline, framing: Framing, budget: TokenBudget, cache: CacheRules, policy: Policy) -> int:
+    """The tokens of messages that a reduction comes down to."""
+    if policy.low is not None:
+        return int(budget.limit * policy.low) - framing.tokens
+    return marks(budget.limit, 0, timeline.growth, cache).low - framing.tokens
+
+
+def checked_room(room: int, timeline: Timeline, framing: Framing, budget: TokenBudget) -> int:
+    """The room for messages, if what must be sent fits into it; found before any work is done."""
+    pinned, newest = _owed(timeline)
+    if pinned + newest > room:
+        parts = {"system, tools and sections": framing.tokens, "pinned": pinned, "newest input": newest}
+        needed = timeline.calibration.correct(sum(parts.values()))
+        listed = ", ".join(f"{name} {tokens}" for name, tokens in parts.items() if tokens)
+        raise BudgetError(
+            f"what must be sent needs {needed} tokens ({listed}) but `budget` is {budget.limit}; "
+            "raise `budget`, unpin, or shorten system prompt, tools or input",
+            needed=needed,
+            limit=budget.limit,
+            parts=parts,
+        )
+    return room
+
+
+def _owed(timeline: Timeline) -> tuple[int, int]:
+    """Tokens of pinned and leading system messages, and of the newest input."""
+    pinned = newest = 0
+    for order, message in enumerate(timeline.said):
+        if message.id == timeline.newest_input:
+            newest = timeline.count(message)
+        elif order < timeline.leading or message.id in timeline.pins:
+            pinned += timeline.count(message)
+    return pinned, newest

@@ -1,0 +1,101 @@
+"""The compile: one screen from a state to the request a model sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from foveate.budget.profiles import DEFAULT_RULES, CacheRules
+from foveate.budget.tokens import TokenCounter
+from foveate.budget.window import TokenBudget
+from foveate.compiler.compiled import CompiledContext
+from foveate.compiler.framing import Framing, framing_of
+from foveate.compiler.limits import checked_room, low_mark, room_for_messages
+from foveate.compiler.policy import CompactWhen, Policy
+from foveate.compiler.reduction import PassRecord, recorded, restored, run_passes
+from foveate.compiler.triggers import Decision, cold_reason, decide
+from foveate.compiler.verify import verify
+from foveate.errors import BudgetError
+from foveate.log.events import Body, DiagnosticRecorded
+from foveate.log.items import Item
+from foveate.log.state import AgentState
+from foveate.views.draft import Draft, PassContext
+from foveate.views.timeline import Timeline, timeline_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that decides a compile besides the state; without a `budget` nothing is ever reduced."""
+
+    name: str
+    counter: TokenCounter
+    policy: Policy
+    budget: TokenBudget | None = None
+    cache: CacheRules = DEFAULT_RULES
+    compact_when: CompactWhen | None = None
+    recall_tool: str | None = None
+
+
+class Reduced(NamedTuple):
+    """The items of a request, what the passes did to them, and the events that make it last."""
+
+    items: list[Item]
+    records: tuple[PassRecord, ...] = ()
+    proposed: tuple[Body, ...] = ()
+
+
+def run(state: AgentState, plan: Plan) -> CompiledContext:
+    """Compile a state: fold the log, decide, reduce if due, check, hand over."""
+    timeline = timeline_of(state.context, plan.counter)
+    framing = framing_of(state, plan.counter)
+    items = timeline.mender.projected()
+    correct = timeline.calibration.correct
+    budget = plan.budget and plan.budget.with_used(correct(framing.tokens + timeline.tokens_of(items)))
+    decision, reduced = None, Reduced(items)
+    if budget is not None:
+        low = low_mark(timeline, framing, budget, plan.cache, plan.policy)
+        asked = plan.compact_when is not None and plan.compact_when(state, state.context.messages, budget)
+        decision = decide(timeline, budget, low, plan.cache, now=state.now, horizon=plan.policy.horizon, asked=asked)
+        if decision is not None:
+            reduced = _reduced(state, timeline, framing, budget, low, decision, plan)
+            budget = budget.with_used(correct(framing.tokens + timeline.tokens_of(reduced.items)))
+    if budget is not None and budget.over_limit():
+        raise BudgetError(
+            f"the passes left {budget.used} tokens in a budget of {budget.limit}; "
+            "end `passes` with `Truncate()` or raise `budget`",
+            needed=budget.used,
+            limit=budget.limit,
+        )
+    verify(reduced.items, timeline, budget, rearranged=reduced.items is not items)
+    return CompiledContext.of(state, plan.name, framing, timeline, reduced, budget, decision, plan.cache)
+
+
+def _reduced(
+    state: AgentState,
+    timeline: Timeline,
+    framing: Framing,
+    budget: TokenBudget,
+    low: int,
+    decision: Decision,
+    plan: Plan,
+) -> Reduced:
+    """What the passes make of the items; as it was, with a diagnostic, if they make nothing better of it."""
+    items = timeline.mender.projected()
+    ctx = PassContext(
+        limit=checked_room(room_for_messages(timeline, framing, budget), timeline, framing, budget),
+        low=low,
+        number=timeline.reductions + 1,
+        timeline=timeline,
+        shares=plan.policy.shares,
+        running=state.context.execution_id,
+        recall_tool=plan.recall_tool,
+    )
+    draft = restored(Draft(tuple(items)), ctx)
+    draft, records = run_passes(draft, plan.policy, ctx)
+    event = recorded(items, draft, ctx, decision, records)
+    if event is None or (decision.trigger != "must" and event.after >= event.before):
+        declined = DiagnosticRecorded(
+            code="reduction_declined", phase="compile", text=decision.reason, subject=str(budget.used)
+        )
+        return Reduced(items, proposed=(declined,))
+    return Reduced(list(draft.items), records, (event,))

@@ -1,0 +1,103 @@
+"""The explanation as a table for people."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from foveate.compiler.explain import Explanation, FateRecord
+
+_STYLES: Final = {
+    "verbatim": "green",
+    "repaired": "cyan",
+    "superseded": "magenta",
+    "masked": "yellow",
+    "trimmed": "yellow",
+    "folded": "blue",
+    "summarised": "blue",
+    "dropped": "red",
+    "recalled": "cyan",
+}
+_MANY: Final = 60
+
+
+def renderables(explanation: Explanation, *, full: bool = False) -> Iterator[RenderableType]:
+    """The pieces of an explanation as Rich renders them."""
+    yield _summary(explanation)
+    yield _fates(explanation, full=full)
+    if explanation.stages:
+        yield _stages(explanation)
+    for line in explanation.diagnostics[-10:]:
+        yield Text(f"! {line}", style="yellow")
+
+
+def as_text(explanation: Explanation, *, width: int = 120) -> str:
+    """An explanation as plain text."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(*renderables(explanation), sep="\n")
+    output = console.file
+    assert isinstance(output, io.StringIO)
+    return output.getvalue()
+
+
+def _summary(explanation: Explanation) -> Text:
+    budget = f" of {explanation.budget:,}" if explanation.budget is not None else ", no budget"
+    counts = ", ".join(f"{count} {fate}" for fate, count in explanation.counts().items())
+    lines = [
+        f"call {explanation.call} · {explanation.strategy} · {explanation.used:,} tokens{budget} "
+        f"({explanation.framing:,} framing) · {explanation.predicted_cached:,} predicted cached",
+        f"{len(explanation.fates):,} messages: {counts}" if explanation.fates else "no messages",
+    ]
+    if explanation.trigger:
+        lines.append(f"reduced ({explanation.trigger}): {explanation.reason}")
+    return Text("\n".join(lines))
+
+
+def _fates(explanation: Explanation, *, full: bool) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("id", "role", "fate"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("tokens", justify="right", no_wrap=True)
+    table.add_column("why", max_width=44, overflow="ellipsis", no_wrap=True)
+    table.add_column("message", overflow="ellipsis", no_wrap=True)
+    for row in _rows(explanation, full=full):
+        if isinstance(row, str):
+            table.add_row("…", "", Text(row, style="dim"), "", "", "")
+            continue
+        size = str(row.tokens_before) if row.tokens_after == row.tokens_before else f"{row.tokens_before}→{row.tokens_after}"
+        why = f"{row.by}: {row.why}" if row.why else row.by
+        table.add_row(row.id, row.role, Text(row.fate, style=_STYLES[row.fate]), size, why, Text(row.preview))
+    return table
+
+
+def _rows(explanation: Explanation, *, full: bool) -> Iterator[FateRecord | str]:
+    """All rows, or the first and last ones around a count of what lies between."""
+    fates = explanation.fates
+    if full or len(fates) <= _MANY:
+        yield from fates
+        return
+    yield from fates[:10]
+    hidden = fates[10 : len(fates) - _MANY + 10]
+    yield f"{len(hidden)} more"
+    yield from fates[len(fates) - _MANY + 10 :]
+
+
+def _stages(explanation: Explanation) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("pass", "tokens", "rewritten", "removed", "added"):
+        table.add_column(name, justify="left" if name == "pass" else "right")
+    for stage in explanation.stages:
+        table.add_row(
+            stage["name"],
+            f"{stage['tokens_before']:,}→{stage['tokens_after']:,}",
+            str(len(stage["rewritten"])),
+            str(len(stage["removed"])),
+            str(len(stage["added"])),
+        )
+    return table

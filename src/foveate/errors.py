@@ -1,0 +1,59 @@
+"""Everything Foveate raises.
+
+FoveateError
+├── ConfigError (ValueError)      an option has a value that cannot work
+│   └── UnknownModelError         no window or prices are known for a model name
+├── MessageError (ValueError)     a message of malformed shape was refused; the log is unchanged
+├── LogError                      recorded events cannot be read back
+├── UnknownReferenceError (KeyError)  nothing in the log has this reference
+├── InvariantError                a pass produced a request that breaks a rule
+└── BudgetError                   what must be sent does not fit the budget
+"""
+
+from __future__ import annotations
+
+
+class FoveateError(Exception):
+    """Root of all errors raised by Foveate."""
+
+
+class ConfigError(FoveateError, ValueError):
+    """An option has a value that cannot work."""
+
+
+class UnknownModelError(ConfigError):
+    """No window or prices are known for a model name."""
+
+
+class MessageError(FoveateError, ValueError):
+    """A message of malformed shape was refused; the log is unchanged."""
+
+
+class LogError(FoveateError):
+    """Recorded events cannot be read back."""
+
+
+class UnknownReferenceError(FoveateError, KeyError):
+    """Nothing in the log has this reference."""
+
+    def __str__(self) -> str:
+        # KeyError would show the repr of the message.
+        return str(self.args[0]) if self.args else ""
+
+
+class InvariantError(FoveateError):
+    """A pass produced a request that breaks a rule; `violations` lists them."""
+
+    def __init__(self, message: str, *, violations: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.violations = violations
+
+
+class BudgetError(FoveateError):
+    """What must be sent does not fit the budget; `needed` and `limit` are in tokens."""
+
+    def __init__(self, message: str, *, needed: int, limit: int, parts: dict[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.limit = limit
+        self.parts = dict(parts or {})

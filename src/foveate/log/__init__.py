@@ -1,0 +1,1 @@
+"""Frozen data: messages, events, context, state."""

@@ -1,0 +1,171 @@
+"""Events: everything that happened in a session, in order, never changed afterwards."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from foveate.log.items import Item
+from foveate.log.messages import Message
+
+SCHEMA_VERSION = 1
+Trigger = Literal["must", "free", "pays", "asked"]
+
+
+class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    pass
+
+
+class FramingSet(_Body, tag="framing_set"):
+    """What stands around the messages in every call from here on."""
+
+    system: str | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    response_format: dict[str, Any] | None = None
+    model: str | None = None
+
+
+class MessageAppended(_Body, tag="message_appended"):
+    """A message was said."""
+
+    message: Message
+
+
+class Pinned(_Body, tag="pinned"):
+    """A message must be shown verbatim from here on."""
+
+    message_id: str
+
+
+class Unpinned(_Body, tag="unpinned"):
+    """A message need not be shown verbatim any more."""
+
+    message_id: str
+
+
+class ErrorResolved(_Body, tag="error_resolved"):
+    """A failed tool execution is settled and needs no place of its own any more."""
+
+    message_id: str
+
+
+class ExecutionStarted(_Body, tag="execution_started"):
+    """A turn began."""
+
+    execution_id: str
+
+
+class ExecutionEnded(_Body, tag="execution_ended"):
+    """A turn ended; its tool traffic is now history."""
+
+    execution_id: str
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True, tag="kept"):
+    """An item that stays as it was."""
+
+    id: str
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True, tag="placed"):
+    """A new item, with the bytes that every later call shows."""
+
+    item: Item
+
+
+class ReductionRecorded(_Body, tag="reduction_recorded"):
+    """A stretch of the projection was replaced for good.
+
+    `layout` is the projection from its beginning up to and including the item `last`; what stood behind `last`
+    stands behind the layout unchanged.
+    """
+
+    number: int
+    trigger: Trigger
+    reason: str
+    passes: tuple[str, ...]
+    layout: tuple[Kept | Placed, ...]
+    last: str
+    before: int
+    after: int
+
+
+class SummaryRecorded(_Body, tag="summary_recorded"):
+    """A summarizer wrote a summary of the messages up to log position `through`."""
+
+    text: str
+    through: int
+    summarizer: str
+    tokens: int
+
+
+class RecallRecorded(_Body, tag="recall_recorded"):
+    """Evicted passages were found relevant to a message, and stand right before it."""
+
+    anchor: str
+    item: Item
+    references: tuple[str, ...]
+
+
+class UsageReported(_Body, tag="usage_reported"):
+    """The provider said what a call really took."""
+
+    call: int
+    input_tokens: int
+    cached_tokens: int | None = None
+
+
+class CallRecorded(_Body, tag="call_recorded"):
+    """A request was compiled to be sent."""
+
+    number: int
+    strategy: str
+    budget: int | None
+    tokens: int
+    predicted_cached: int
+    payload_sha256: str
+    now: float | None = None
+
+
+class HandoffIngested(_Body, tag="handoff_ingested"):
+    """An agent handed over what it learned."""
+
+    payload: dict[str, Any]
+
+
+class DiagnosticRecorded(_Body, tag="diagnostic_recorded"):
+    """Something was odd or failed; the session went on."""
+
+    code: str
+    phase: str
+    text: str
+    subject: str | None = None
+
+
+Body = (
+    FramingSet
+    | MessageAppended
+    | Pinned
+    | Unpinned
+    | ErrorResolved
+    | ExecutionStarted
+    | ExecutionEnded
+    | ReductionRecorded
+    | SummaryRecorded
+    | RecallRecorded
+    | UsageReported
+    | CallRecorded
+    | HandoffIngested
+    | DiagnosticRecorded
+)
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A body with its place: session, sequence number, the caller's time, schema version."""
+
+    session: str
+    seq: int
+    body: Body
+    time: float | None = None
+    version: int = SCHEMA_VERSION

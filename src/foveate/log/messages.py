@@ -1,0 +1,108 @@
+"""Messages as they were said: frozen, provider-neutral, without policy."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Role = Literal["system", "user", "assistant", "tool"]
+Origin = Literal["user", "assistant", "tool_call", "tool_result", "summary", "system", "error"]
+Outcome = Literal["ok", "error", "denied", "interrupted"]
+
+
+class Text(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
+    """Plain text."""
+
+    text: str
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="call"):
+    """A request of the model to run a tool; `arguments` is the JSON text as recorded."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+class Media(msgspec.Struct, frozen=True, kw_only=True, tag="media", omit_defaults=True):
+    """An image or a file, by reference (an address or a data URI)."""
+
+    kind: Literal["image", "file", "audio"]
+    reference: str
+    media_type: str | None = None
+    width: int | None = None
+    height: int | None = None
+    extra: dict[str, Any] = {}
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="result", omit_defaults=True):
+    """What a tool answered to the call `call_id`."""
+
+    call_id: str
+    text: str
+    media: tuple[Media, ...] = ()
+
+
+class Thinking(msgspec.Struct, frozen=True, kw_only=True, tag="thinking", omit_defaults=True):
+    """Reasoning of the model; the signature binds it to its text, so it is never edited."""
+
+    text: str
+    signature: str | None = None
+
+
+Part = Text | ToolCall | ToolResult | Thinking | Media
+
+
+class MessageMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of a message besides its words."""
+
+    origin: Origin = "user"
+    execution_id: str | None = None
+    step_id: str | None = None
+    turn: int = 0
+    tool_name: str | None = None
+    pinned: bool = False
+    compacted: bool = False
+    kind: Literal["message", "summary", "recall"] = "message"
+    scope: Literal["current", "historical"] = "current"
+    outcome: Outcome | None = None
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    partial: bool = False
+    attempt: str | None = None
+    extra: dict[str, Any] = {}
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of the log; `extra` keeps wire fields Foveate does not know."""
+
+    id: str
+    role: Role
+    parts: tuple[Part, ...] = ()
+    meta: MessageMeta = MessageMeta()
+    extra: dict[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        """All words of the message, parts joined by newlines; thinking and calls left out."""
+        pieces = [part.text for part in self.parts if isinstance(part, Text | ToolResult)]
+        return pieces[0] if len(pieces) == 1 else "\n".join(pieces)
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of an assistant message, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def result(self) -> ToolResult | None:
+        """The result a tool message carries."""
+        for part in self.parts:
+            if isinstance(part, ToolResult):
+                return part
+        return None
+
+
+def text_message(id: str, role: Role, text: str, meta: MessageMeta) -> Message:
+    """A message that is nothing but text."""
+    return Message(id=id, role=role, parts=(Text(text=text),), meta=meta)

@@ -1,0 +1,40 @@
+"""What an agent is doing right now, with the context it does it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from foveate.log.context import AgentContext
+
+CacheTier = Literal["stable", "volatile"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextSection:
+    """A named piece of text beside the history.
+
+    A stable section stands right after the system prompt, a volatile one after the history.
+    """
+
+    name: str
+    content: str
+    source: str | None = None
+    tier: CacheTier = "volatile"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentState:
+    """The context plus the work at hand; the one argument of every compiler.
+
+    `now` is the caller's clock: a compiler has none of its own.
+    """
+
+    context: AgentContext
+    sections: tuple[ContextSection, ...] = ()
+    now: float | None = None
+    issue: Any = None
+    design: Any = None
+    plan: Any = None
+    current_task_id: str | None = None
+    code_changes: str | None = None

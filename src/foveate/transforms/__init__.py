@@ -1,0 +1,25 @@
+"""Passes: each a pure function from draft to draft, one to a file."""
+
+from foveate.transforms.distil import Distil
+from foveate.transforms.fold import Fold
+from foveate.transforms.isolate import Boundary, ObservationMasking, Transparent
+from foveate.transforms.mask import Mask
+from foveate.transforms.repair import Repair
+from foveate.transforms.summarise import Summarise
+from foveate.transforms.supersede import Supersede
+from foveate.transforms.trim_calls import TrimCalls
+from foveate.transforms.truncate import Truncate
+
+__all__ = [
+    "Boundary",
+    "Distil",
+    "Fold",
+    "Mask",
+    "ObservationMasking",
+    "Repair",
+    "Summarise",
+    "Supersede",
+    "Transparent",
+    "TrimCalls",
+    "Truncate",
+]

@@ -1,0 +1,167 @@
+"""Fold: old exchanges become one line each, under the user's words they served."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from foveate.log.items import Item, Line
+from foveate.log.messages import Message, ToolCall
+from foveate.log.semantics import TOOLS, parsed_arguments
+from foveate.transforms.digest import clipped, digest_item, fitting
+from foveate.views.draft import Draft, Group, PassContext, groups, tail_start
+from foveate.views.ledger import DECISION
+
+_USER_HEAD: Final = 360
+_ANSWER_HEAD: Final = 320
+_STEP_HEAD: Final = 160
+_ERROR_HEAD: Final = 160
+_RESTART: Final = 0.6
+_GENERATION: Final = 0.2
+
+
+class Fold:
+    """Fold everything before the protected tail.
+
+    Each fold adds a digest behind the earlier ones, which keep their bytes; when they would take more than their share,
+    one new digest takes the place of all.
+    """
+
+    name = "fold"
+
+    def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
+        start = tail_start(draft, ctx)
+        return folded(draft, ctx, (group for group in groups(draft.items) if group.start < start), by=self.name)
+
+
+def folded(draft: Draft, ctx: PassContext, scope: Iterable[Group], *, by: str) -> Draft:
+    """The draft with each unbroken run of the groups in `scope` folded into a digest at its place."""
+    runs = list(_runs(group for group in scope if _may_fold(group, ctx)))
+    if not runs:
+        return draft
+    digests = [item for item in draft.items if item.is_digest]
+    # What an earlier pass of this reduction folded has not been sent yet: it can be part of one digest for free.
+    unsent = [item for item in digests if item.id.startswith(f"r{ctx.number}.")]
+    room, restart = _allotment([item for item in digests if item not in unsent], ctx)
+    absorbed = digests if restart else unsent
+    if absorbed:
+        runs = [[group for run in runs for group in run]]
+    items: tuple[Item, ...] = draft.items
+    total = sum(group.tokens for run in runs for group in run) or 1
+    for number, run in enumerate(runs, start=len(unsent)):
+        share = room * sum(group.tokens for group in run) // total
+        items = _placed(items, run, absorbed, ctx, id=f"r{ctx.number}.{number}", by=by, room=share)
+    return draft.with_items(items)
+
+
+def _may_fold(group: Group, ctx: PassContext) -> bool:
+    return not group.head.is_digest and not ctx.must_keep(group) and group.head.id != ctx.timeline.first_input
+
+
+def _runs(evicted: Iterable[Group]) -> Iterator[list[Group]]:
+    run: list[Group] = []
+    for group in evicted:
+        if run and group.start != run[-1].start + len(run[-1].items):
+            yield run
+            run = []
+        run.append(group)
+    if run:
+        yield run
+
+
+def _allotment(digests: list[Item], ctx: PassContext) -> tuple[int, bool]:
+    """How many tokens a new digest may take, and whether it takes the place of the earlier ones."""
+    cap = int(ctx.limit * ctx.shares.digests)
+    existing = sum(item.tokens for item in digests)
+    least = int(cap * _GENERATION)
+    if digests and existing + least > cap:
+        return int(cap * _RESTART), True
+    return max(least, (cap - existing) // 2), False
+
+
+def _placed(
+    items: tuple[Item, ...],
+    evicted: list[Group],
+    absorbed: list[Item],
+    ctx: PassContext,
+    *,
+    id: str,
+    by: str,
+    room: int,
+) -> tuple[Item, ...]:
+    """The items with one digest at the place of the first one that it stands for."""
+    gone = {item.id for group in evicted for item in group.items} | {item.id for item in absorbed}
+    covers = [(item.order, item.order) for group in evicted for item in group.items]
+    covers += [span for item in absorbed for span in item.covers]
+    lines = [line for item in absorbed for line in item.lines]
+    lines += [line for group in evicted for line in _lines(group, ctx)]
+    chosen = _chosen(lines, room, ctx)
+    digest = digest_item(chosen, covers, ctx, id=id, by=by)
+    digest = msgspec.structs.replace(digest, room=max(0, room - digest.tokens))
+    position = next(index for index, item in enumerate(items) if item.id in gone)
+    return (*items[:position], digest, *(item for item in items[position:] if item.id not in gone))
+
+
+def _chosen(lines: list[Line], room: int, ctx: PassContext) -> list[Line]:
+    """The lines that get a place: open errors always, the rest by share, newest first."""
+    shares = ctx.shares
+    open_errors = {failure.message_id for failure in ctx.timeline.ledger.open_errors.values()}
+    errors = [line for line in lines if line.kind == "error" and line.source in open_errors]
+    users = [line for line in lines if line.kind == "user"]
+    binding = [line for line in reversed(users) if DECISION.search(line.text)]
+    others = [line for line in reversed(users) if not DECISION.search(line.text)]
+    steps = [line for line in reversed(lines) if line.kind in ("step", "answer")]
+    # However little room there is, an open error gets its line.
+    chosen = fitting(errors, sys.maxsize, ctx)
+    chosen += fitting([*binding, *others], int(room * shares.users), ctx)
+    chosen += fitting(steps, int(room * shares.steps), ctx)
+    return chosen
+
+
+def _lines(group: Group, ctx: PassContext) -> Iterator[Line]:
+    """What a group leaves in a digest."""
+    head = group.head
+    original = ctx.said(head.order)
+    if head.message.meta.kind == "recall":
+        return
+    if original.role in ("user", "system"):
+        yield Line(kind="user", text=clipped(original.text.strip(), _USER_HEAD, original.id), source=original.id, order=head.order)
+        return
+    if original.role == "assistant" and not original.calls:
+        text = clipped(original.text.strip(), _ANSWER_HEAD, original.id)
+        yield Line(kind="answer", text=text, source=original.id, order=head.order)
+        return
+    yield from _exchange_lines(group, original, ctx)
+
+
+def _exchange_lines(group: Group, original: Message, ctx: PassContext) -> Iterator[Line]:
+    results = {item.message.result.call_id: item for item in group.items if item.message.result is not None}
+    open_errors = {failure.message_id: failure for failure in ctx.timeline.ledger.open_errors.values()}
+    for part, call in enumerate(group.head.message.calls or original.calls):
+        item = results.get(call.id)
+        meta = item.message.meta if item is not None else None
+        action = described(call)
+        if item is not None and item.id in open_errors:
+            failure = open_errors[item.id]
+            text = f"{action[:_ERROR_HEAD]} → {clipped(failure.text, _ERROR_HEAD, item.id)}"
+            yield Line(kind="error", text=text, source=item.id, order=item.order)
+        else:
+            failed = meta is not None and meta.outcome not in (None, "ok")
+            text = f"{action} → {meta.outcome}" if failed and meta is not None else action
+            yield Line(kind="step", text=text, source=original.id, order=group.head.order, part=part)
+
+
+def described(call: ToolCall) -> str:
+    """A call in one short line: the tool and what it was about."""
+    semantics = TOOLS.get(call.name)
+    arguments = parsed_arguments(call)
+    names = semantics.resource if semantics is not None else ()
+    value = next((arguments[name] for name in names if arguments.get(name)), None)
+    if value is None:
+        value = next((one for one in arguments.values() if isinstance(one, str) and one), "")
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    line = " ".join(text.split())
+    return f"{call.name} {line}" if len(line) <= _STEP_HEAD else f"{call.name} {line[:_STEP_HEAD]}…"

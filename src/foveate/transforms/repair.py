@@ -1,0 +1,18 @@
+"""Repair: pairs of calls and results made whole, ids unique, empty messages left out."""
+
+from __future__ import annotations
+
+from foveate.views.draft import Draft, PassContext
+from foveate.views.mending import Mender
+
+
+class Repair:
+    """Mend a draft; a draft folded from the log is mended already and passes unchanged."""
+
+    name = "repair"
+
+    def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
+        mender = Mender(ctx.count_message)
+        for item in draft.items:
+            mender.feed_item(item)
+        return draft.with_items(mender.projected())

@@ -1,0 +1,135 @@
+"""Truncate: the last resort, without a model, that always fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from foveate.errors import BudgetError
+from foveate.log.items import Item, Line
+from foveate.transforms.digest import clipped, digest_item, with_lines
+from foveate.transforms.mask import mask_output
+from foveate.transforms.placeholders import with_short_calls, with_text
+from foveate.views.draft import Draft, Group, PassContext, groups
+
+
+class Truncate:
+    """Bring a draft under the limit by giving up protection, least dear first."""
+
+    name = "truncate"
+
+    def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
+        """Whether the draft is still too large to send."""
+        return draft.tokens > ctx.limit
+
+    def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
+        # The order in which protection yields; each step is tried item by item until the draft fits.
+        for step in (_mask_tail, _thin_digests, _shorten_first, _drop_old, _mask_hard, _drop_all):
+            for change in step(draft, ctx):
+                if draft.tokens <= ctx.limit:
+                    break
+                draft = draft.with_items(change(draft.items))
+        if draft.tokens > ctx.limit:
+            raise BudgetError(
+                f"pinned messages and the newest input need {draft.tokens} tokens but {ctx.limit} are left for messages; "
+                "unpin, shorten the input or raise `budget`",
+                needed=draft.tokens,
+                limit=ctx.limit,
+            )
+        return _with_lost_errors(draft, ctx)
+
+
+Change = Callable[[tuple[Item, ...]], Iterator[Item]]
+
+
+def _replacing(old: Item, new: Item | None) -> Change:
+    def change(items: tuple[Item, ...]) -> Iterator[Item]:
+        for item in items:
+            if item.id != old.id:
+                yield item
+            elif new is not None:
+                yield new
+
+    return change
+
+
+def _dropping(group: Group) -> Change:
+    return lambda items: (item for item in items if item.group != group.id)
+
+
+def _free_groups(draft: Draft, ctx: PassContext) -> list[Group]:
+    return [group for group in groups(draft.items) if not ctx.must_keep(group)]
+
+
+def _mask_tail(draft: Draft, ctx: PassContext) -> Iterator[Change]:
+    """Large outputs, largest first, with a preview; the newest exchange last."""
+    free = _free_groups(draft, ctx)
+    newest = draft.items[-1].group if draft.items else ""
+    outputs = [item for group in free for item in group.items if item.message.result is not None and item.tokens > 200]
+    for item in sorted(outputs, key=lambda item: (item.group == newest, -item.tokens)):
+        size = max(400, ctx.limit // (4 if item.group == newest else 16))
+        yield _replacing(item, mask_output(item, ctx, by="truncate", why="large output, no room", chars=size, lines=60))
+    for group in free:
+        if group.head.message.calls:
+            yield _replacing(group.head, with_short_calls(group.head, ctx, by="truncate"))
+
+
+def _thin_digests(draft: Draft, ctx: PassContext) -> Iterator[Change]:
+    """Digests keep user words, open errors and the ledger."""
+    for item in draft.items:
+        if item.is_digest and any(line.kind in ("evidence", "step", "answer") for line in item.lines):
+            kept = [line for line in item.lines if line.kind not in ("evidence", "step", "answer")]
+            yield _replacing(item, with_lines(item, kept, ctx, by="truncate"))
+
+
+def _shorten_first(draft: Draft, ctx: PassContext) -> Iterator[Change]:
+    for group in _free_groups(draft, ctx):
+        item = group.head
+        if item.message.role in ("user", "system") and not item.is_digest and item.tokens > 200:
+            size = max(400, ctx.limit // 4)
+            text = clipped(ctx.said(item.order).text, size, item.id)
+            yield _replacing(item, with_text(item, text, ctx, fate="trimmed", by="truncate", why="long message, no room"))
+
+
+def _drop_old(draft: Draft, ctx: PassContext) -> Iterator[Change]:
+    """Whole exchanges and messages, oldest first, but not the first request, digests or the newest exchange."""
+    free = _free_groups(draft, ctx)
+    for group in free[:-1]:
+        if group.head.id != ctx.timeline.first_input and not group.head.is_digest:
+            yield _dropping(group)
+
+
+def _mask_hard(draft: Draft, ctx: PassContext) -> Iterator[Change]:
+    """What is left of the newest exchange, to its bones."""
+    for group in _free_groups(draft, ctx)[-1:]:
+        for item in group.items:
+            if item.message.result is not None:
+                yield _replacing(item, mask_output(item, ctx, by="truncate", why="no room", chars=60, lines=1))
+            elif item.message.calls:
+                yield _replacing(item, with_short_calls(item, ctx, by="truncate", longest=80))
+            if item.message.role == "assistant":
+                text = clipped(item.message.text, 200, item.id)
+                yield _replacing(item, with_text(item, text, ctx, fate="trimmed", by="truncate", why="no room"))
+
+
+def _drop_all(draft: Draft, ctx: PassContext) -> Iterator[Change]:
+    """Everything that is not pinned, framing or the newest input."""
+    for group in _free_groups(draft, ctx):
+        yield _dropping(group)
+
+
+def _with_lost_errors(draft: Draft, ctx: PassContext) -> Draft:
+    """One line for each open error that lost its place, as far as there is room."""
+    shown = {item.id for item in draft.items} | {line.source for item in draft.items for line in item.lines}
+    lost = [failure for failure in ctx.timeline.ledger.open_errors.values() if failure.message_id not in shown]
+    lines = [
+        Line(kind="error", text=clipped(f"{one.attempt}: {one.text}", 200, one.message_id), source=one.message_id, order=one.order)
+        for one in reversed(lost)
+    ]
+    while lines:
+        covers = [(line.order, line.order) for line in lines]
+        digest = digest_item(lines, covers, ctx, id=f"r{ctx.number}.errors", by="truncate")
+        if draft.tokens + digest.tokens <= ctx.limit:
+            position = next((i for i, item in enumerate(draft.items) if item.order > digest.covers[-1][1]), len(draft.items))
+            return draft.with_items((*draft.items[:position], digest, *draft.items[position:]))
+        lines.pop()
+    return draft

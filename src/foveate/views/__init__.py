@@ -1,0 +1,1 @@
+"""Projections of the log."""

@@ -1,0 +1,168 @@
+"""The draft: what passes rewrite, and what they may know while they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from foveate.errors import ConfigError
+from foveate.log.items import Item
+from foveate.log.messages import Message
+from foveate.views.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The messages of a request in the making; immutable, each item names where it came from."""
+
+    items: tuple[Item, ...]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all items."""
+        return sum(item.tokens for item in self.items)
+
+    def with_items(self, items: Iterable[Item]) -> Draft:
+        """A draft of other items; the same draft if nothing changed."""
+        items = tuple(items)
+        return self if items == self.items else Draft(items)
+
+
+class Group(NamedTuple):
+    """Items that stand or fall together: one exchange, or one message alone."""
+
+    id: str
+    start: int
+    items: tuple[Item, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(item.tokens for item in self.items)
+
+    @property
+    def head(self) -> Item:
+        return self.items[0]
+
+
+def groups(items: tuple[Item, ...]) -> Iterator[Group]:
+    """The groups of a draft in order."""
+    start = 0
+    for index in range(1, len(items) + 1):
+        if index == len(items) or items[index].group != items[start].group:
+            yield Group(items[start].group, start, items[start:index])
+            start = index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """How the budget is divided when history is reduced.
+
+    `tail`, `tail_cap`, `digests` and `recall` are shares of the tokens that messages may take; `users`, `steps` and
+    `ledger` are shares of one digest, the rest of which is evidence.
+    """
+
+    exchanges: int = 3
+    tail: float = 0.10
+    tail_cap: float = 0.40
+    digests: float = 0.32
+    users: float = 0.32
+    steps: float = 0.10
+    ledger: float = 0.10
+    recall: float = 0.06
+
+    def __post_init__(self) -> None:
+        for name in ("tail", "tail_cap", "digests", "users", "steps", "ledger", "recall"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                raise ConfigError(f"`{name}` is a share of the budget from 0 to 1, got {value!r}")
+        if self.exchanges < 1:
+            raise ConfigError(f"`exchanges` must be 1 or more, got {self.exchanges!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassContext:
+    """What a pass may know: numbers, the log, and what must be kept."""
+
+    limit: int
+    low: int
+    number: int
+    timeline: Timeline
+    shares: Shares = field(default_factory=Shares)
+    running: str | None = None
+    recall_tool: str | None = None
+
+    def count(self, text: str) -> int:
+        """The tokens of a text."""
+        return self.timeline.counter.count(text)
+
+    def count_message(self, message: Message) -> int:
+        """The tokens of a message in a request."""
+        return self.timeline.count(message)
+
+    def said(self, order: int) -> Message:
+        """The message at a position of the log, as it was recorded."""
+        return self.timeline.said[order]
+
+    @property
+    def pins(self) -> dict[str, None]:
+        """Ids of messages that stay verbatim."""
+        return self.timeline.pins
+
+    @property
+    def newest_input(self) -> str | None:
+        """Id of the newest user message."""
+        return self.timeline.newest_input
+
+    def must_keep(self, group: Group) -> bool:
+        """Whether no pass may touch a group: framing, pinned, or the newest input."""
+        timeline = self.timeline
+        return any(
+            item.id in timeline.pins
+            or item.id == timeline.newest_input
+            or (item.message.role == "system" and item.order < timeline.leading)
+            for item in group.items
+        )
+
+
+class Pass(Protocol):
+    """One stage: a pure function from draft to draft, with a name for the trace.
+
+    It may also have `needed(draft, ctx) -> bool`; without it, it runs while the draft is above the low mark.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft: ...
+
+
+PlainPass = Callable[[Draft, PassContext], Draft]
+
+
+def pass_name(stage: Pass | PlainPass) -> str:
+    """The name of a pass, or of a plain function used as one."""
+    name = getattr(stage, "name", None) or getattr(stage, "__name__", None)
+    if not name:
+        raise ConfigError(f"a pass needs a name, {stage!r} has none; give it a `name` attribute")
+    return str(name)
+
+
+def tail_start(draft: Draft, ctx: PassContext) -> int:
+    """The index of the first item that recency protects.
+
+    The tail grows from the end, group by group: at least one group, until it has both the number of exchanges and the
+    tokens it should have, and never beyond its cap.
+    """
+    shares = ctx.shares
+    wanted, cap = int(ctx.limit * shares.tail), int(ctx.limit * shares.tail_cap)
+    start, tokens, exchanges = len(draft.items), 0, 0
+    for group in reversed(list(groups(draft.items))):
+        if group.head.is_digest or group.head.fate == "recalled":
+            break
+        size = group.tokens
+        if tokens and (tokens + size > cap or (exchanges >= shares.exchanges and tokens >= wanted)):
+            break
+        start, tokens = group.start, tokens + size
+        exchanges += group.head.message.role == "assistant"
+    return start

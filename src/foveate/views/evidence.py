@@ -1,0 +1,94 @@
+"""Evidence: the lines of messages that left the projection, findable by the entities in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from foveate.log.items import Item
+from foveate.log.messages import Message, Text, ToolCall, ToolResult
+from foveate.views.entities import entities
+from foveate.views.working_set import decoded
+
+# An entity that is everywhere is no news; the newest places of it are enough.
+_PLACES: Final = 6
+_LONG: Final = 200
+_SEGMENT: Final = re.compile(r".{1,160}(?=[\s,;])|.{1,160}")
+_MAX_TEXT: Final = 400_000
+
+
+class EvidenceLine(NamedTuple):
+    """A line of a message with the entities in it."""
+
+    order: int
+    part: int
+    text: str
+    entities: tuple[str, ...]
+
+
+class EvidenceIndex:
+    """Where the entities of evicted messages stood, newest places first to be found."""
+
+    __slots__ = ("_evicted", "_places", "_read")
+
+    def __init__(self) -> None:
+        self._evicted: set[int] = set()
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._read: dict[int, list[EvidenceLine]] = {}
+
+    def lines(self, message: Message, order: int) -> list[EvidenceLine]:
+        """The lines of a message that name something."""
+        found = self._read.get(order)
+        if found is None:
+            found = self._read[order] = list(evidence_lines(message, order))
+        return found
+
+    def add_evicted(self, before: Iterable[Item], after: Iterable[Item], said: list[Message]) -> None:
+        """Index the messages that stood in `before` and do not stand in `after`."""
+        staying = {item.order for item in after if not item.is_digest and item.fate == "verbatim"}
+        for item in before:
+            order = item.order
+            if item.is_digest or order in staying or order in self._evicted or order >= len(said):
+                continue
+            self._evicted.add(order)
+            for line in self.lines(said[order], order):
+                for entity in line.entities:
+                    places = self._places.setdefault(entity, [])
+                    places.append((order, line.part))
+                    del places[:-_PLACES]
+        # Only a memo between the pass that chose and the fold that records; kept longer it would double the log.
+        self._read.clear()
+
+    def is_evicted(self, order: int) -> bool:
+        """Whether the message at a position of the log was evicted before."""
+        return order in self._evicted
+
+    def places(self, entity: str) -> list[tuple[int, int]]:
+        """The newest places (message position, line) at which an evicted message names an entity."""
+        return self._places.get(entity, [])
+
+
+def evidence_lines(message: Message, order: int) -> Iterable[EvidenceLine]:
+    """The lines of a message that name something, in order."""
+    for part, text in enumerate(text_lines(message)):
+        if len(text) > 3:
+            named = entities(text)
+            if named:
+                yield EvidenceLine(order, part, text, tuple(dict.fromkeys(named)))
+
+
+def text_lines(message: Message) -> list[str]:
+    """A message as lines of text a reader would see; long lines are cut into segments."""
+    lines: list[str] = []
+    for part in message.parts:
+        match part:
+            case Text(text=text) | ToolResult(text=text):
+                lines += text[:_MAX_TEXT].splitlines()
+            case ToolCall(arguments=arguments):
+                lines += decoded(arguments[:_MAX_TEXT]).splitlines()
+            case _:
+                continue
+    if any(len(line) > _LONG for line in lines):
+        lines = [segment for line in lines for segment in (_SEGMENT.findall(line) if len(line) > _LONG else [line])]
+    return lines

@@ -1,0 +1,198 @@
+"""Mending: turns messages as recorded into items that every provider accepts, one message at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from foveate.log.items import Item
+from foveate.log.messages import Message, MessageMeta, Part, Text, Thinking, ToolCall, ToolResult, text_message
+
+NO_RESULT: Final = "[no result was recorded for this call]"
+
+
+class Mender:
+    """Pairs results with their calls, keeps call ids unique, leaves out what is empty.
+
+    Items up to `sealed` were sent and are not moved any more: a result that comes later than that becomes a note at the
+    place where it arrived, so that the bytes already in the provider's cache stay as they are.
+    """
+
+    __slots__ = ("_count", "_open", "_used", "items", "left_out", "sealed", "tokens")
+
+    def __init__(self, count: Callable[[Message], int]) -> None:
+        self.items: list[Item] = []
+        self.sealed = 0
+        self.tokens = 0
+        self.left_out: dict[str, str] = {}
+        self._count = count
+        self._open: dict[str, tuple[str, ToolCall]] = {}
+        self._used: dict[str, int] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether some call has no result yet."""
+        return bool(self._open)
+
+    def feed(self, message: Message, order: int) -> None:
+        """Take one recorded message."""
+        self.feed_item(
+            Item(id=message.id, message=message, tokens=self._count(message), order=order, group=message.id)
+        )
+
+    def feed_item(self, item: Item) -> None:
+        """Take one item; if nothing is wrong with it, it passes as it is."""
+        message = item.message
+        if message.role == "tool":
+            self._feed_result(item)
+        elif message.role == "assistant" and message.calls:
+            self._feed_calls(item)
+        elif _is_empty(message):
+            self.left_out[message.id] = "empty content"
+        else:
+            self._append(item)
+
+    def projected(self) -> list[Item]:
+        """The items with a stand-in for each result that is still missing."""
+        if not self._open:
+            return self.items
+        items = list(self.items)
+        for group, call in self._open.values():
+            items.insert(_end_of(items, group), self._stand_in(group, call, items))
+        return items
+
+    def seal(self) -> None:
+        """Fix the items as sent; stand-ins for missing results stay."""
+        if self._open:
+            self.items = self.projected()
+            self.tokens = sum(item.tokens for item in self.items)
+            self._open.clear()
+        self.sealed = len(self.items)
+
+    def replace(self, items: list[Item]) -> None:
+        """Put another arrangement of items in place of the sealed ones."""
+        self.items = items
+        self.tokens = sum(item.tokens for item in items)
+        self.sealed = len(items)
+
+    def insert_before(self, anchor: str, item: Item) -> None:
+        """Put an item before the one with id `anchor`, or last if that one was sent already."""
+        index = len(self.items)
+        for position in range(len(self.items) - 1, self.sealed - 1, -1):
+            if self.items[position].id == anchor:
+                index = position
+                break
+        self.items = [*self.items[:index], item, *self.items[index:]]
+        self.tokens += item.tokens
+
+    def _append(self, item: Item) -> None:
+        self.items.append(item)
+        self.tokens += item.tokens
+
+    def _feed_calls(self, item: Item) -> None:
+        message = item.message
+        parts: list[Part] = []
+        renamed = False
+        for part in message.parts:
+            if not isinstance(part, ToolCall):
+                parts.append(part)
+                continue
+            wire = part
+            if part.id in self._used:
+                renamed = True
+                wire = msgspec.structs.replace(part, id=self._fresh_id(part.id))
+            self._used.setdefault(wire.id, 1)
+            self._reopen(part.id, item.group, wire)
+            parts.append(wire)
+        if renamed:
+            mended = msgspec.structs.replace(message, parts=tuple(parts))
+            item = _repaired(item, mended, "a call id was used before")
+        self._append(item)
+
+    def _fresh_id(self, call_id: str) -> str:
+        while True:
+            self._used[call_id] += 1
+            fresh = f"{call_id}_{self._used[call_id]}"
+            if fresh not in self._used:
+                return fresh
+
+    def _reopen(self, call_id: str, group: str, wire: ToolCall) -> None:
+        unanswered = self._open.pop(call_id, None)
+        if unanswered is not None:
+            # The next result with this id answers the newer call; keep the older one waiting under a key of its own.
+            self._open[f"{call_id}\0{unanswered[0]}\0{unanswered[1].id}"] = unanswered
+        self._open[call_id] = (group, wire)
+
+    def _feed_result(self, item: Item) -> None:
+        result = item.message.result
+        found = self._open.pop(result.call_id, None) if result is not None else None
+        if result is None or found is None:
+            self._append_note(item)
+            return
+        group, call = found
+        if item.group != group:
+            item = msgspec.structs.replace(item, group=group)
+        if call.id != result.call_id:
+            parts = tuple(
+                msgspec.structs.replace(part, call_id=call.id) if isinstance(part, ToolResult) else part
+                for part in item.message.parts
+            )
+            item = _repaired(item, msgspec.structs.replace(item.message, parts=parts), "its call's id was used before")
+        if self.items[-1].group == group:
+            self._append(item)
+            return
+        index = _end_of(self.items, group)
+        self.items = [*self.items[:index], _repaired(item, item.message, "moved to its call"), *self.items[index:]]
+        self.tokens += item.tokens
+
+    def _append_note(self, item: Item) -> None:
+        message = item.message
+        if not message.text.strip():
+            self.left_out[message.id] = "empty result without a call"
+            return
+        call_id = message.result.call_id if message.result is not None else "?"
+        late = call_id in self._used
+        why = "result came after its call had been sent without one" if late else "result without its call"
+        label = "late tool result" if late else "tool result without its call"
+        note = text_message(message.id, "user", f"[{label}, {call_id}]\n{message.text}", message.meta)
+        self._append(msgspec.structs.replace(_repaired(item, note, why), tokens=self._count(note)))
+
+    def _stand_in(self, group: str, call: ToolCall, items: list[Item]) -> Item:
+        order = next(item.order for item in items if item.group == group)
+        message = Message(
+            id=f"{group}+{call.id}",
+            role="tool",
+            parts=(ToolResult(call_id=call.id, text=NO_RESULT),),
+            meta=MessageMeta(origin="tool_result", tool_name=call.name, outcome="interrupted"),
+        )
+        return Item(
+            id=message.id,
+            message=message,
+            tokens=self._count(message),
+            order=order,
+            group=group,
+            fate="repaired",
+            by="repair",
+            why="call without a result",
+        )
+
+
+def _repaired(item: Item, message: Message, why: str) -> Item:
+    return msgspec.structs.replace(item, message=message, fate="repaired", by="repair", why=why)
+
+
+def _end_of(items: list[Item], group: str) -> int:
+    """The index right behind the last item of a group."""
+    for index in range(len(items) - 1, -1, -1):
+        if items[index].group == group:
+            return index + 1
+    raise LookupError(f"no item of group {group!r}")
+
+
+def _is_empty(message: Message) -> bool:
+    # Thinking alone is no content: providers refuse a message that has nothing else.
+    return all(
+        isinstance(part, Thinking) or (isinstance(part, Text) and not part.text.strip()) for part in message.parts
+    )

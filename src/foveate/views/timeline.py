@@ -1,0 +1,216 @@
+"""The timeline: the left fold of a log's events into what stands in a request right now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from foveate.budget.accounting import message_tokens
+from foveate.budget.calibrate import Calibration
+from foveate.budget.tokens import TokenCounter
+from foveate.log.context import AgentContext
+from foveate.log.events import (
+    CallRecorded,
+    DiagnosticRecorded,
+    ErrorResolved,
+    Event,
+    FramingSet,
+    Kept,
+    MessageAppended,
+    Pinned,
+    RecallRecorded,
+    ReductionRecorded,
+    SummaryRecorded,
+    Unpinned,
+    UsageReported,
+)
+from foveate.log.items import Item
+from foveate.log.messages import Message
+from foveate.views.evidence import EvidenceIndex
+from foveate.views.ledger import Ledger
+from foveate.views.mending import Mender
+from foveate.views.working_set import WorkingSet
+
+
+class Sent(NamedTuple):
+    """The last recorded call: what it had, and when."""
+
+    number: int
+    tokens: int
+    predicted: int
+    now: float | None
+    items: int
+
+
+@dataclass(slots=True)
+class Usage:
+    """What the provider said of the last call."""
+
+    input_tokens: int
+    cached_tokens: int | None
+
+
+class Timeline:
+    """Everything a compile needs to know of a log, kept up event by event."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.counter = counter
+        self.length = 0
+        self.said: list[Message] = []
+        self._positions: dict[str, int] = {}
+        self.mender = Mender(self.count)
+        self.ledger = Ledger()
+        self.working = WorkingSet()
+        self.evidence = EvidenceIndex()
+        self.pins: dict[str, None] = {}
+        self.calls = 0
+        self.reductions = 0
+        self.epoch = 0
+        self.sent: Sent | None = None
+        self.shared = 0
+        self.shared_tokens = 0
+        self.declined = 0
+        self.growth = 0
+        # Values that later stages derive from the items and bring up to date with them.
+        self.memo: dict[str, Any] = {}
+        self.usage: Usage | None = None
+        self.model_switched = False
+        self.reframed = False
+        self.calibration = Calibration()
+        self.summary: SummaryRecorded | None = None
+        self.recalled: set[str] = set()
+        self.leading = 0
+        self.newest_input: str | None = None
+        self.first_input: str | None = None
+        self._model: Any = None
+
+    def advance(self, events: list[Event], length: int) -> None:
+        """Take the events up to `length` that were not taken yet."""
+        for index in range(self.length, length):
+            self._take(events[index].body)
+        self.length = length
+
+    def count(self, message: Message) -> int:
+        """The tokens of a message in a request."""
+        return message_tokens(message, self.counter)
+
+    def tokens_of(self, items: list[Item]) -> int:
+        """The tokens of items; known without adding them up if they are the current ones."""
+        return self.mender.tokens if items is self.mender.items else sum(item.tokens for item in items)
+
+    def position(self, message_id: str) -> int | None:
+        """The place of a message in the log."""
+        return self._positions.get(message_id)
+
+    def _take(self, body: object) -> None:
+        match body:
+            case MessageAppended(message=message):
+                self._take_message(message)
+            case CallRecorded():
+                self._take_call(body)
+            case ReductionRecorded():
+                self._take_reduction(body)
+            case UsageReported():
+                self._take_usage(body)
+            case RecallRecorded(anchor=anchor, item=item):
+                self.mender.insert_before(anchor, item)
+                self.recalled.add(anchor)
+            case SummaryRecorded():
+                self.summary = body
+            case Pinned(message_id=message_id):
+                self.pins[message_id] = None
+            case Unpinned(message_id=message_id):
+                self.pins.pop(message_id, None)
+            case ErrorResolved(message_id=message_id):
+                self.ledger.resolve(message_id)
+            case FramingSet():
+                self._take_framing(body)
+            case DiagnosticRecorded(code="reduction_declined", subject=subject):
+                self.declined = int(subject or 0)
+            case _:
+                return
+
+    def _take_message(self, message: Message) -> None:
+        order = len(self.said)
+        self.said.append(message)
+        self._positions[message.id] = order
+        self.mender.feed(message, order)
+        self.ledger.feed(message, order)
+        self.working.feed(message)
+        if message.role == "system" and order == self.leading:
+            self.leading += 1
+        if message.meta.pinned:
+            self.pins[message.id] = None
+        if message.role == "user" and message.id not in self.mender.left_out:
+            self.newest_input = message.id
+            if self.first_input is None:
+                self.first_input = message.id
+
+    def _take_call(self, body: CallRecorded) -> None:
+        self.mender.seal()
+        self._grow(body)
+        self.calls = body.number
+        self.sent = Sent(body.number, body.tokens, body.predicted_cached, body.now, self.mender.sealed)
+        self.shared = self.mender.sealed
+        self.shared_tokens = self.mender.tokens
+        self.usage = None
+        self.model_switched = self.reframed = False
+
+    def _grow(self, body: CallRecorded) -> None:
+        """Follow how much a call adds, as a smoothed mean; integers, so that it is the same everywhere."""
+        if self.sent is not None and body.tokens > self.sent.tokens:
+            grown = body.tokens - self.sent.tokens
+            self.growth = grown if not self.growth else (self.growth * 7 + grown) // 8
+
+    def _take_reduction(self, body: ReductionRecorded) -> None:
+        self.mender.seal()
+        before = self.mender.items
+        after = rearranged(before, body)
+        self.evidence.add_evicted(before, after, self.said)
+        self.shared = min(self.shared, common_prefix(before, after))
+        self.shared_tokens = sum(item.tokens for item in before[: self.shared])
+        self.mender.replace(after)
+        self.reductions = body.number
+        self.epoch += 1
+
+    def _take_usage(self, body: UsageReported) -> None:
+        if self.sent is not None and body.call == self.sent.number:
+            self.calibration = self.calibration.observe(self.sent.tokens, body.input_tokens)
+            self.usage = Usage(body.input_tokens, body.cached_tokens)
+
+    def _take_framing(self, body: FramingSet) -> None:
+        self.model_switched = self.model_switched or (self.sent is not None and body.model != self._model)
+        self._model = body.model
+        self.reframed = self.sent is not None
+        self.shared = self.shared_tokens = 0
+        self.epoch += 1
+
+
+def timeline_of(context: AgentContext, counter: TokenCounter) -> Timeline:
+    """The timeline of a snapshot; the log keeps it, so that the next snapshot only adds to it."""
+    key = ("timeline", counter.name)
+    timeline: Timeline | None = context.log.memo.get(key)
+    if timeline is None or timeline.length > context.length:
+        timeline = Timeline(counter)
+        if len(context.log.events) == context.length:
+            context.log.memo[key] = timeline
+    timeline.advance(context.log.events, context.length)
+    return timeline
+
+
+def rearranged(items: list[Item], reduction: ReductionRecorded) -> list[Item]:
+    """The items after a recorded reduction."""
+    by_id = {item.id: item for item in items}
+    result = [by_id[entry.id] if isinstance(entry, Kept) else entry.item for entry in reduction.layout]
+    position = next((index for index, item in enumerate(items) if item.id == reduction.last), -1)
+    return [*result, *items[position + 1 :]]
+
+
+def common_prefix(before: list[Item], after: list[Item]) -> int:
+    """How many items two arrangements begin with in common."""
+    count = 0
+    for one, other in zip(before, after, strict=False):
+        if one is not other:
+            break
+        count += 1
+    return count

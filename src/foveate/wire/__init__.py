@@ -1,0 +1,1 @@
+"""Provider formats: bytes in, bytes out, no policy."""
