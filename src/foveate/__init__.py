@@ -1,3 +1,77 @@
-"""Foveate: a context compiler for LLM agents."""
-from foveate.errors import BudgetError
+"""Foveate: a context compiler for LLM agents.
+
+Everything that happened is kept in an append-only log; every model call is a freshly computed, budgeted, explainable
+projection of that log, and the projection changes in a way that keeps the provider's prompt cache warm.
+"""
+
+from loguru import logger as _logger
+
+from foveate.budget.profiles import CacheRules, ModelProfile
+from foveate.budget.window import TokenBudget
+from foveate.compiler.compiled import CompiledContext
+from foveate.compiler.compilers import BudgetAwareCompiler, Compiler, PipelineCompiler, PragmaticCompiler
+from foveate.compiler.policy import PASSES, POLICIES, Policy
+from foveate.compiler.summaries import Summarizer, SummaryRequest
+from foveate.errors import (
+    BudgetError,
+    ConfigError,
+    FoveateError,
+    InvariantError,
+    LogError,
+    MessageError,
+    UnknownModelError,
+    UnknownReferenceError,
+)
+from foveate.log.codec import load_events
+from foveate.log.events import Event
+from foveate.log.messages import Message
+from foveate.log.router import DefaultRouter
+from foveate.log.semantics import TOOLS, ToolSemantics
+from foveate.log.state import AgentState, ContextSection
+from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
+from foveate.transforms import Boundary, ObservationMasking, Transparent
+from foveate.views.draft import Draft, PassContext, Shares
+
+# A library stays silent until its user wants to hear it: logger.enable("foveate").
+_logger.disable("foveate")
+
+__all__ = [
+    "PASSES",
+    "POLICIES",
+    "RECALL_TOOL",
+    "TOOLS",
+    "AgentState",
+    "Boundary",
+    "BudgetAwareCompiler",
+    "BudgetError",
+    "CacheRules",
+    "CompiledContext",
+    "Compiler",
+    "ConfigError",
+    "ContextSection",
+    "DefaultRouter",
+    "Draft",
+    "Event",
+    "FoveateError",
+    "InvariantError",
+    "LogError",
+    "Message",
+    "MessageError",
+    "ModelProfile",
+    "ObservationMasking",
+    "PassContext",
+    "PipelineCompiler",
+    "Policy",
+    "PragmaticCompiler",
+    "Session",
+    "Shares",
+    "Summarizer",
+    "SummaryRequest",
+    "TokenBudget",
+    "ToolSemantics",
+    "Transparent",
+    "UnknownModelError",
+    "UnknownReferenceError",
+    "load_events",
+]

@@ -27,6 +27,17 @@ def break_even_calls(rewritten: int, saved: int, cache: CacheRules) -> float:
     return cost / saving if saving > 0 else math.inf
 
 
+def cheapest_batch(kept: int, growth: int, cache: CacheRules) -> float:
+    """By how much a history of `kept` tokens should grow before it is rewritten to `kept` again.
+
+    Growing by M from L costs read·M/2 more per call, rewriting every M/g calls costs (write - read)·L·g/M: together
+    least at M = sqrt(2·g·L·(write - read) / read).
+    """
+    if cache.read <= 0:
+        return math.inf
+    return math.sqrt(max(0.0, 2 * growth * kept * (cache.write - cache.read) / cache.read))
+
+
 def call_cost(total: int, hit: int, cache: CacheRules) -> float:
     """The price of one request in input tokens, of which the first `hit` are cached."""
     if total < cache.minimum_tokens:

@@ -13,7 +13,7 @@ from foveate.compiler.payload import PayloadHash, payload_chunks
 from foveate.compiler.reduction import PassRecord
 from foveate.compiler.triggers import Decision, cold_reason
 from foveate.errors import ConfigError
-from foveate.log.events import Body
+from foveate.log.events import Body, SummaryRecorded
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.log.state import AgentState, ContextSection
@@ -46,7 +46,8 @@ class CompiledContext:
     cache: CacheRules = field(repr=False)
     payload_sha256: str
     _items: list[Item] = field(repr=False)
-    _length: int = field(repr=False)
+    length: int
+    _before: list[Item] = field(repr=False)
     _timeline: Timeline = field(repr=False)
     shared: int = field(repr=False)
 
@@ -57,6 +58,7 @@ class CompiledContext:
         strategy: str,
         framing: Framing,
         timeline: Timeline,
+        before: list[Item],
         reduced: Reduced,
         budget: TokenBudget | None,
         decision: Decision | None,
@@ -79,7 +81,8 @@ class CompiledContext:
             cache=cache,
             payload_sha256=payload.of(framing, reduced.items, timeline),
             _items=reduced.items,
-            _length=len(reduced.items),
+            length=len(reduced.items),
+            _before=before,
             _timeline=timeline,
             shared=shared,
         )
@@ -97,7 +100,7 @@ class CompiledContext:
     @property
     def items(self) -> tuple[Item, ...]:
         """The history in this request, each item naming what it came from."""
-        return tuple(self._items[: self._length])
+        return tuple(self._items[: self.length])
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -105,9 +108,19 @@ class CompiledContext:
         return (*self.framing.before, *(item.message for item in self.items), *self.framing.after)
 
     @property
+    def before(self) -> tuple[Item, ...]:
+        """The history as it stood before the reductions in this view."""
+        return tuple(self._before)
+
+    @property
+    def previous_summary(self) -> SummaryRecorded | None:
+        """The newest summary that a summarizer wrote."""
+        return self._timeline.summary
+
+    @property
     def payload(self) -> bytes:
         """The request as canonical bytes; `payload_sha256` is their hash."""
-        return b"".join(payload_chunks(self.framing, self._items, self._length))
+        return b"".join(payload_chunks(self.framing, self._items, self.length))
 
     @property
     def breakpoints(self) -> tuple[int, ...]:
@@ -118,8 +131,8 @@ class CompiledContext:
         """
         wanted = max(0, self.cache.breakpoints - 1)
         offset = len(self.framing.before)
-        digests = [index for index in range(self._length) if self._items[index].is_digest]
-        ends = [*digests[-1:], self.shared - 1, self._length - 1]
+        digests = [index for index in range(self.length) if self._items[index].is_digest]
+        ends = [*digests[-1:], self.shared - 1, self.length - 1]
         marks = sorted({offset + end for end in ends if end >= 0})
         return tuple(marks[len(marks) - min(wanted, len(marks)) :])
 

@@ -86,12 +86,14 @@ class Explanation:
         return result
 
     def __str__(self) -> str:
-        from foveate.compiler.table import as_text  # Rich is slow to import, and most compiles are never printed.
+        # Rich is slow to import, and most compiles are never printed.
+        from foveate.compiler.table import as_text  # noqa: PLC0415
 
         return as_text(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from foveate.compiler.table import renderables
+        # Only a Rich console calls this, and then the import costs nothing more.
+        from foveate.compiler.table import renderables  # noqa: PLC0415
 
         yield from renderables(self)
 
@@ -161,10 +163,10 @@ def _fates(view: CompiledContext, left_out: dict[str, str]) -> Iterator[FateReco
         for first, last in item.covers:
             covering.update(dict.fromkeys(range(first, last + 1), item))
     for order, message in enumerate(view.state.context.messages):
-        item = shown.get(message.id)
+        shown_item = shown.get(message.id)
         digest = covering.get(order)
-        if item is not None:
-            yield _shown(message, item, made, view)
+        if shown_item is not None:
+            yield _shown(message, shown_item, made, view)
         elif message.id in left_out:
             yield _gone(message, view, fate="dropped", by="repair", why=left_out[message.id], call=None)
         elif digest is not None:

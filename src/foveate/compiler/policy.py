@@ -13,6 +13,7 @@ from foveate.log.state import AgentState
 from foveate.transforms import (
     Boundary,
     Distil,
+    Drop,
     Fold,
     Mask,
     Repair,
@@ -42,22 +43,22 @@ PASSES: tuple[Pass | PlainPass, ...] = (
 class Policy:
     """How a session's past is reduced.
 
-    `low` is the share of the budget to come down to (None: from the prices); `horizon` is how many further calls a
-    rewrite may take to pay for itself before it is made of its own accord (0: never).
+    `low` is the share of the budget to come down to (None: from the prices); a history may grow by `patience` times what
+    is cheapest at the cache's prices before a rewrite is made of its own accord (None: only the budget forces one).
     """
 
     name: str
     passes: tuple[Pass | PlainPass, ...] = PASSES
     isolation: Pass = field(default_factory=Boundary)
-    low: float | None = None
-    horizon: int = 0
+    low: float | None = 0.25
+    patience: float | None = 1.0
     shares: Shares = field(default_factory=Shares)
 
     def __post_init__(self) -> None:
         if self.low is not None and not 0 < self.low < 1:
             raise ConfigError(f"`low` is a share of the budget between 0 and 1, got {self.low!r}")
-        if self.horizon < 0:
-            raise ConfigError(f"`horizon` must be 0 calls or more, got {self.horizon!r}")
+        if self.patience is not None and self.patience <= 0:
+            raise ConfigError(f"`patience` must be above 0, got {self.patience!r}; None leaves it to the budget")
 
 
 POLICIES: Mapping[str, Policy] = MappingProxyType(
@@ -65,9 +66,16 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
         policy.name: policy
         for policy in (
             Policy(name="default"),
+            Policy(name="patient", patience=None),  # the whole budget is used before anything is reduced
             Policy(name="transparent", isolation=Transparent()),
-            Policy(name="mask", passes=(Repair(), Supersede(), Mask(), TrimCalls(), Truncate()), isolation=Transparent()),
-            Policy(name="drop", passes=(Repair(), Truncate()), isolation=Transparent()),
+            Policy(
+                name="mask",
+                passes=(Repair(), Supersede(), Mask(), TrimCalls(), Truncate()),
+                isolation=Transparent(),
+                low=0.6,
+                patience=None,
+            ),
+            Policy(name="drop", passes=(Repair(), Drop(), Truncate()), isolation=Transparent(), low=0.6, patience=None),
         )
     }
 )

@@ -13,14 +13,14 @@ from foveate.compiler.framing import Framing, framing_of
 from foveate.compiler.limits import checked_room, low_mark, room_for_messages
 from foveate.compiler.policy import CompactWhen, Policy
 from foveate.compiler.reduction import PassRecord, recorded, restored, run_passes
-from foveate.compiler.triggers import Decision, cold_reason, decide
+from foveate.compiler.triggers import Decision, decide
 from foveate.compiler.verify import verify
 from foveate.errors import BudgetError
 from foveate.log.events import Body, DiagnosticRecorded
 from foveate.log.items import Item
 from foveate.log.state import AgentState
 from foveate.views.draft import Draft, PassContext
-from foveate.views.timeline import Timeline, timeline_of
+from foveate.views.timeline import Timeline, timeline_of, with_recalled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +48,25 @@ def run(state: AgentState, plan: Plan) -> CompiledContext:
     """Compile a state: fold the log, decide, reduce if due, check, hand over."""
     timeline = timeline_of(state.context, plan.counter)
     framing = framing_of(state, plan.counter)
-    items = timeline.mender.projected()
+    items = with_recalled(timeline.mender.projected(), state.recalled)
     correct = timeline.calibration.correct
     budget = plan.budget and plan.budget.with_used(correct(framing.tokens + timeline.tokens_of(items)))
     decision, reduced = None, Reduced(items)
     if budget is not None:
         low = low_mark(timeline, framing, budget, plan.cache, plan.policy)
         asked = plan.compact_when is not None and plan.compact_when(state, state.context.messages, budget)
-        decision = decide(timeline, budget, low, plan.cache, now=state.now, horizon=plan.policy.horizon, asked=asked)
+        decision = decide(
+            timeline,
+            budget,
+            low,
+            plan.cache,
+            framing=framing.tokens,
+            now=state.now,
+            patience=plan.policy.patience,
+            asked=asked,
+        )
         if decision is not None:
-            reduced = _reduced(state, timeline, framing, budget, low, decision, plan)
+            reduced = _reduced(state, timeline, framing, items, budget, low, decision, plan)
             budget = budget.with_used(correct(framing.tokens + timeline.tokens_of(reduced.items)))
     if budget is not None and budget.over_limit():
         raise BudgetError(
@@ -67,20 +76,20 @@ def run(state: AgentState, plan: Plan) -> CompiledContext:
             limit=budget.limit,
         )
     verify(reduced.items, timeline, budget, rearranged=reduced.items is not items)
-    return CompiledContext.of(state, plan.name, framing, timeline, reduced, budget, decision, plan.cache)
+    return CompiledContext.of(state, plan.name, framing, timeline, items, reduced, budget, decision, plan.cache)
 
 
 def _reduced(
     state: AgentState,
     timeline: Timeline,
     framing: Framing,
+    items: list[Item],
     budget: TokenBudget,
     low: int,
     decision: Decision,
     plan: Plan,
 ) -> Reduced:
     """What the passes make of the items; as it was, with a diagnostic, if they make nothing better of it."""
-    items = timeline.mender.projected()
     ctx = PassContext(
         limit=checked_room(room_for_messages(timeline, framing, budget), timeline, framing, budget),
         low=low,

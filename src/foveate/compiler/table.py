@@ -39,10 +39,9 @@ def renderables(explanation: Explanation, *, full: bool = False) -> Iterator[Ren
 
 def as_text(explanation: Explanation, *, width: int = 120) -> str:
     """An explanation as plain text."""
-    console = Console(file=io.StringIO(), width=width, color_system=None)
+    output = io.StringIO()
+    console = Console(file=output, width=width, color_system=None)
     console.print(*renderables(explanation), sep="\n")
-    output = console.file
-    assert isinstance(output, io.StringIO)
     return output.getvalue()
 
 
@@ -50,8 +49,10 @@ def _summary(explanation: Explanation) -> Text:
     budget = f" of {explanation.budget:,}" if explanation.budget is not None else ", no budget"
     counts = ", ".join(f"{count} {fate}" for fate, count in explanation.counts().items())
     lines = [
-        f"call {explanation.call} · {explanation.strategy} · {explanation.used:,} tokens{budget} "
-        f"({explanation.framing:,} framing) · {explanation.predicted_cached:,} predicted cached",
+        (
+            f"call {explanation.call} · {explanation.strategy} · {explanation.used:,} tokens{budget} "
+            f"({explanation.framing:,} framing) · {explanation.predicted_cached:,} predicted cached"
+        ),
         f"{len(explanation.fates):,} messages: {counts}" if explanation.fates else "no messages",
     ]
     if explanation.trigger:
@@ -70,7 +71,8 @@ def _fates(explanation: Explanation, *, full: bool) -> Table:
         if isinstance(row, str):
             table.add_row("…", "", Text(row, style="dim"), "", "", "")
             continue
-        size = str(row.tokens_before) if row.tokens_after == row.tokens_before else f"{row.tokens_before}→{row.tokens_after}"
+        same = row.tokens_after == row.tokens_before
+        size = str(row.tokens_before) if same else f"{row.tokens_before}→{row.tokens_after}"
         why = f"{row.by}: {row.why}" if row.why else row.by
         table.add_row(row.id, row.role, Text(row.fate, style=_STYLES[row.fate]), size, why, Text(row.preview))
     return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from foveate.budget.economics import break_even_calls
+from foveate.budget.economics import cheapest_batch
 from foveate.budget.profiles import CacheRules
 from foveate.budget.window import TokenBudget
 from foveate.log.events import Trigger
@@ -23,7 +23,15 @@ class Decision(NamedTuple):
 
 
 def decide(
-    timeline: Timeline, budget: TokenBudget, low: int, cache: CacheRules, *, now: float | None, horizon: int, asked: bool
+    timeline: Timeline,
+    budget: TokenBudget,
+    low: int,
+    cache: CacheRules,
+    *,
+    framing: int,
+    now: float | None,
+    patience: float | None,
+    asked: bool,
 ) -> Decision | None:
     """The reason to reduce at this call, or None."""
     if budget.over_limit():
@@ -34,10 +42,12 @@ def decide(
         return _if_worthwhile(timeline, budget, low, Decision("asked", "compaction was asked for"), share=0.0)
     if cold := cold_reason(timeline, cache, now):
         return _if_worthwhile(timeline, budget, low, Decision("free", cold))
-    if horizon and (saved := budget.used - low) > 0:
-        calls = break_even_calls(low, saved, cache)
-        if calls <= horizon:
-            return _if_worthwhile(timeline, budget, low, Decision("pays", f"pays back after {calls:.0f} calls"))
+    if patience is not None and timeline.growth:
+        kept = timeline.kept or low
+        batch = cheapest_batch(kept, timeline.growth, cache) * patience
+        if budget.used - framing > kept + batch:
+            reason = f"{kept + batch:.0f} tokens is the cheapest size to rewrite at, growing {timeline.growth} a call"
+            return _if_worthwhile(timeline, budget, low, Decision("pays", reason))
     return None
 
 
@@ -51,9 +61,9 @@ def cold_reason(timeline: Timeline, cache: CacheRules, now: float | None) -> str
     if now is not None and sent.now is not None and now - sent.now > cache.ttl_seconds:
         return f"idle for {now - sent.now:.0f} s, the cache is cold"
     usage = timeline.usage
-    if usage is not None and usage.cached_tokens is not None and sent.predicted > 2 * cache.minimum_tokens:
-        if usage.cached_tokens < sent.predicted * _KNOWN_MISS:
-            return "the last call missed the cache"
+    expected = sent.predicted if sent.predicted > 2 * cache.minimum_tokens else 0
+    if usage is not None and usage.cached_tokens is not None and usage.cached_tokens < expected * _KNOWN_MISS:
+        return "the last call missed the cache"
     return None
 
 

@@ -19,9 +19,7 @@ class Pairing:
     def cuts(self, items: Sequence[Item]) -> set[int]:
         """Anywhere but inside a batch."""
         return {
-            index
-            for index in range(len(items) + 1)
-            if index in (0, len(items)) or items[index].message.role != "tool"
+            index for index in range(len(items) + 1) if index in (0, len(items)) or items[index].message.role != "tool"
         }
 
     def check(self, items: Sequence[Item], facts: Facts, start: int) -> Iterator[str]:

@@ -17,7 +17,7 @@ class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     pass
 
 
-class FramingSet(_Body, tag="framing_set"):
+class FramingSet(_Body, frozen=True, tag="framing_set"):
     """What stands around the messages in every call from here on."""
 
     system: str | None = None
@@ -26,37 +26,37 @@ class FramingSet(_Body, tag="framing_set"):
     model: str | None = None
 
 
-class MessageAppended(_Body, tag="message_appended"):
+class MessageAppended(_Body, frozen=True, tag="message_appended"):
     """A message was said."""
 
     message: Message
 
 
-class Pinned(_Body, tag="pinned"):
+class Pinned(_Body, frozen=True, tag="pinned"):
     """A message must be shown verbatim from here on."""
 
     message_id: str
 
 
-class Unpinned(_Body, tag="unpinned"):
+class Unpinned(_Body, frozen=True, tag="unpinned"):
     """A message need not be shown verbatim any more."""
 
     message_id: str
 
 
-class ErrorResolved(_Body, tag="error_resolved"):
+class ErrorResolved(_Body, frozen=True, tag="error_resolved"):
     """A failed tool execution is settled and needs no place of its own any more."""
 
     message_id: str
 
 
-class ExecutionStarted(_Body, tag="execution_started"):
+class ExecutionStarted(_Body, frozen=True, tag="execution_started"):
     """A turn began."""
 
     execution_id: str
 
 
-class ExecutionEnded(_Body, tag="execution_ended"):
+class ExecutionEnded(_Body, frozen=True, tag="execution_ended"):
     """A turn ended; its tool traffic is now history."""
 
     execution_id: str
@@ -74,7 +74,7 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True, tag="placed"):
     item: Item
 
 
-class ReductionRecorded(_Body, tag="reduction_recorded"):
+class ReductionRecorded(_Body, frozen=True, tag="reduction_recorded"):
     """A stretch of the projection was replaced for good.
 
     `layout` is the projection from its beginning up to and including the item `last`; what stood behind `last`
@@ -91,7 +91,7 @@ class ReductionRecorded(_Body, tag="reduction_recorded"):
     after: int
 
 
-class SummaryRecorded(_Body, tag="summary_recorded"):
+class SummaryRecorded(_Body, frozen=True, tag="summary_recorded"):
     """A summarizer wrote a summary of the messages up to log position `through`."""
 
     text: str
@@ -100,7 +100,7 @@ class SummaryRecorded(_Body, tag="summary_recorded"):
     tokens: int
 
 
-class RecallRecorded(_Body, tag="recall_recorded"):
+class RecallRecorded(_Body, frozen=True, tag="recall_recorded"):
     """Evicted passages were found relevant to a message, and stand right before it."""
 
     anchor: str
@@ -108,7 +108,7 @@ class RecallRecorded(_Body, tag="recall_recorded"):
     references: tuple[str, ...]
 
 
-class UsageReported(_Body, tag="usage_reported"):
+class UsageReported(_Body, frozen=True, tag="usage_reported"):
     """The provider said what a call really took."""
 
     call: int
@@ -116,7 +116,7 @@ class UsageReported(_Body, tag="usage_reported"):
     cached_tokens: int | None = None
 
 
-class CallRecorded(_Body, tag="call_recorded"):
+class CallRecorded(_Body, frozen=True, tag="call_recorded"):
     """A request was compiled to be sent."""
 
     number: int
@@ -128,13 +128,13 @@ class CallRecorded(_Body, tag="call_recorded"):
     now: float | None = None
 
 
-class HandoffIngested(_Body, tag="handoff_ingested"):
+class HandoffIngested(_Body, frozen=True, tag="handoff_ingested"):
     """An agent handed over what it learned."""
 
     payload: dict[str, Any]
 
 
-class DiagnosticRecorded(_Body, tag="diagnostic_recorded"):
+class DiagnosticRecorded(_Body, frozen=True, tag="diagnostic_recorded"):
     """Something was odd or failed; the session went on."""
 
     code: str

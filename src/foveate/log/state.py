@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foveate.log.context import AgentContext
+from foveate.log.events import RecallRecorded
 
 CacheTier = Literal["stable", "volatile"]
 
@@ -27,12 +28,14 @@ class ContextSection:
 class AgentState:
     """The context plus the work at hand; the one argument of every compiler.
 
-    `now` is the caller's clock: a compiler has none of its own.
+    `now` is the caller's clock: a compiler has none of its own. `recalled` are passages looked up for this call that the
+    log does not have yet.
     """
 
     context: AgentContext
     sections: tuple[ContextSection, ...] = ()
     now: float | None = None
+    recalled: tuple[RecallRecorded, ...] = ()
     issue: Any = None
     design: Any = None
     plan: Any = None

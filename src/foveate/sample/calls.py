@@ -35,9 +35,7 @@ def read_file(path: str, offset: int = 1, limit: int | None = None) -> Call:
     arguments: dict[str, object] = {"path": path}
     if offset != 1 or limit is not None:
         arguments |= {"offset": offset, "limit": limit}
-    return Call(
-        name="read_file", arguments=arguments, run=lambda ws: ws.read_file(path, offset, limit)
-    )
+    return Call(name="read_file", arguments=arguments, run=lambda ws: ws.read_file(path, offset, limit))
 
 
 def edit_file(path: str, old_text: str, new_text: str) -> Call:

@@ -38,13 +38,13 @@ class Recorder:
     def step(self, text: str, *calls: Call) -> None:
         """One assistant message, its calls (several are a parallel batch) and their results."""
         ids = [self._new_id() for _ in calls]
-        self.messages.append({
-            "role": "assistant",
-            "content": text or None,
-            "tool_calls": [
-                _tool_call(call, call_id) for call, call_id in zip(calls, ids, strict=True)
-            ],
-        })
+        self.messages.append(
+            {
+                "role": "assistant",
+                "content": text or None,
+                "tool_calls": [_tool_call(call, call_id) for call, call_id in zip(calls, ids, strict=True)],
+            }
+        )
         for call, call_id in zip(calls, ids, strict=True):
             result = call.run(self.workspace)
             self.messages.append({"role": "tool", "tool_call_id": call_id, "content": result})

@@ -12,6 +12,7 @@ from foveate.sample.workspace import Workspace
 WIDTH = 80
 ROOT = "/srv/harbor"
 _TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
+_SLEEP = re.compile(r"time\.sleep\(([\d.]+)\)")
 _RUNPY = (
     '  File "<frozen runpy>", line 198, in _run_module_as_main',
     '  File "<frozen runpy>", line 88, in _run_code',
@@ -51,6 +52,8 @@ def pytest(args: str, *failures: Failure) -> Call:
         if failures:
             lines += [_rule("short test summary info"), *_summary(selected, failures)]
         seconds = 0.11 + 0.02 * sum(map(len, selected.values())) + ws.rng.random() * 0.3
+        # A suite that sleeps must not look fast.
+        seconds += sum(float(nap) for path in selected for nap in _SLEEP.findall(ws.files[path]))
         lines.append(_verdict(selected, words, seconds, quiet="-q" in args.split()))
         return "\n".join(lines)
 
@@ -73,9 +76,7 @@ def repeated(node: str, runs: int, failing: int) -> Call:
     return bash(command, run)
 
 
-def traceback(
-    ws: Workspace, frames: tuple[tuple[str, str], ...], error: str, *, as_module: bool = False
-) -> str:
+def traceback(ws: Workspace, frames: tuple[tuple[str, str], ...], error: str, *, as_module: bool = False) -> str:
     """A traceback as the interpreter prints it, through lines found by a piece of their text."""
     rows = ["Traceback (most recent call last):", *(_RUNPY if as_module else ())]
     for path, needle in frames:
@@ -128,7 +129,7 @@ def _dots(head: str, tests: list[str], words: dict[str, str], done: int, total: 
 
 def _percent(text: str, done: int, total: int) -> str:
     share = f"[{100 * done // max(total, 1):>3}%]"
-    return f"{text:<{WIDTH - len(share)}}{share}"
+    return f"{text:<{WIDTH - len(share) - 1}} {share}"
 
 
 def _failures(ws: Workspace, failures: list[Failure]) -> list[str]:
@@ -152,32 +153,37 @@ def _failures(ws: Workspace, failures: list[Failure]) -> list[str]:
 
 def _source(ws: Workspace, path: str, number: int) -> list[str]:
     start, _ = _enclosing(ws, path, number)
-    shown = textwrap.dedent("\n".join(ws.files[path].splitlines()[start - 1 : number])).split("\n")
+    lines = ws.files[path].splitlines()
+    while start > 1 and lines[start - 2].lstrip().startswith("@"):
+        start -= 1
+    shown = textwrap.dedent("\n".join(lines[start - 1 : number])).split("\n")
     return [f"    {line}".rstrip() for line in shown[:-1]] + [f">   {shown[-1]}"]
 
 
 def _enclosing(ws: Workspace, path: str, number: int) -> tuple[int, str]:
     lines = ws.files[path].splitlines()
-    depth = len(lines[number - 1]) - len(lines[number - 1].lstrip())
+    depth = _indent(lines[number - 1])
     for candidate in range(number - 1, 0, -1):
         line = lines[candidate - 1]
-        match = _DEF.match(line)
-        if match and len(line) - len(line.lstrip()) < depth:
+        # A lone bracket closes a signature; the line that opened it is further up.
+        if not line or line.lstrip().startswith(")") or _indent(line) >= depth:
+            continue
+        if match := _DEF.match(line):
             return candidate, match[1]
+        depth = _indent(line)
     return max(1, number - 1), "<module>"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _summary(selected: dict[str, list[str]], failures: tuple[Failure, ...]) -> list[str]:
     home = {test: path for path, tests in selected.items() for test in tests}
-    return [
-        f"{failure.word} {home[failure.test]}::{failure.test} - {failure.error[0]}"
-        for failure in failures
-    ]
+    return [f"{failure.word} {home[failure.test]}::{failure.test} - {failure.error[0]}" for failure in failures]
 
 
-def _verdict(
-    selected: dict[str, list[str]], words: dict[str, str], seconds: float, *, quiet: bool
-) -> str:
+def _verdict(selected: dict[str, list[str]], words: dict[str, str], seconds: float, *, quiet: bool) -> str:
     failed = list(words.values()).count("FAILED")
     errors = len(words) - failed
     passed = sum(map(len, selected.values())) - len(words)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from foveate.sample.recorder import Message
 
 SYSTEM = """\
-You are a coding agent. You work in one repository, on a branch of your own, for one person who
-reads what you write between two other things.
+You are a coding agent. You work in one repository, for one person who reads what you write
+between two other things.
 
 How you work:
 - Look before you change: list, search and read until you know which lines matter.
@@ -22,6 +22,7 @@ Paths are relative to the root of the repository. `bash` runs there too, without
 def tools() -> list[dict[str, object]]:
     """The definitions of the six tools, in OpenAI's shape."""
     path = _string("Path relative to the root of the repository.")
+    offset, limit = _integer("First line, from 1."), _integer("Number of lines.")
     return [
         _tool("list_dir", "List the entries of a directory with their sizes.", {"path": path}),
         _tool(
@@ -32,11 +33,7 @@ def tools() -> list[dict[str, object]]:
         _tool(
             "read_file",
             "Read a text file with line numbers, whole or in part.",
-            {
-                "path": path,
-                "offset": {"type": "integer", "description": "First line, from 1."},
-                "limit": {"type": "integer", "description": "Number of lines."},
-            },
+            {"path": path, "offset": offset, "limit": limit},
             optional=("offset", "limit"),
         ),
         _tool(
@@ -65,9 +62,11 @@ def _string(description: str) -> Message:
     return {"type": "string", "description": description}
 
 
-def _tool(
-    name: str, description: str, properties: Message, optional: tuple[str, ...] = ()
-) -> Message:
+def _integer(description: str) -> Message:
+    return {"type": "integer", "description": description}
+
+
+def _tool(name: str, description: str, properties: Message, optional: tuple[str, ...] = ()) -> Message:
     required = [key for key in properties if key not in optional]
     parameters = {"type": "object", "properties": properties, "required": required}
     return {

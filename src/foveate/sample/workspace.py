@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import random
 import re
 from collections.abc import Iterator, Mapping
@@ -17,9 +18,7 @@ _UNTRACKED = ("logs/",)
 class Workspace:
     """Files by path. Every method that stands for a tool returns the text the tool would print."""
 
-    def __init__(
-        self, files: Mapping[str, str], history: tuple[Commit, ...], rng: random.Random
-    ) -> None:
+    def __init__(self, files: Mapping[str, str], history: tuple[Commit, ...], rng: random.Random) -> None:
         self.files = dict(files)
         self.rng = rng
         self.history = history
@@ -50,7 +49,7 @@ class Workspace:
     def grep(self, pattern: str, path: str) -> str:
         found = [f"{name}:{number}: {line}" for name, number, line in self._matches(pattern, path)]
         if not found:
-            return f"No matches for {pattern!r} in {path}"
+            return f"No matches for `{pattern}` in {path}"
         if len(found) > _MATCH_LIMIT:
             more = len(found) - _MATCH_LIMIT
             found = [*found[:_MATCH_LIMIT], f"[{more} more matches not shown]"]
@@ -93,7 +92,8 @@ class Workspace:
         ]
 
     def status(self) -> str:
-        marks = {path: " M" if path in self._committed else "??" for path in self.changed()}
+        # " A", not "??": the agent looks at its diff first, with `git add -AN`.
+        marks = {path: " M" if path in self._committed else " A" for path in self.changed()}
         return "\n".join(f"{mark} {path}" for path, mark in marks.items()) or "nothing to commit"
 
     def diff(self, *paths: str) -> str:
@@ -128,7 +128,8 @@ class Workspace:
         commit = next(commit for commit in self.history if commit.sha == sha)
         body = "".join(f"    {line}\n" for line in commit.body.splitlines())
         head = (
-            f"commit {commit.sha}\nAuthor: {commit.author}\nDate:   {commit.date}\n\n"
+            f"commit {commit.sha}{_rest_of_sha(commit)}\n"
+            f"Author: {commit.author}\nDate:   {commit.date}\n\n"
             f"    {commit.subject}\n\n{body}"
         )
         diffs = []
@@ -138,13 +139,18 @@ class Workspace:
         return "\n".join([head, *diffs])
 
     def _matches(self, pattern: str, path: str) -> Iterator[tuple[str, int, str]]:
-        wanted = re.compile(pattern)
+        wanted = re.compile(pattern, re.MULTILINE)
         prefix = "" if path in {".", ""} else path.rstrip("/")
         for name in sorted(self.files):
-            if name == prefix or not prefix or name.startswith(prefix + "/"):
+            inside = name == prefix or not prefix or name.startswith(prefix + "/")
+            if inside and wanted.search(self.files[name]):
                 for number, line in enumerate(self.files[name].splitlines(), 1):
                     if wanted.search(line):
                         yield name, number, line
+
+
+def _rest_of_sha(commit: Commit) -> str:
+    return hashlib.sha256(commit.subject.encode()).hexdigest()[: 40 - len(commit.sha)]
 
 
 def numbered(lines: list[str], first: int, last: int) -> str:

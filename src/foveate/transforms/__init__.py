@@ -1,6 +1,7 @@
 """Passes: each a pure function from draft to draft, one to a file."""
 
 from foveate.transforms.distil import Distil
+from foveate.transforms.drop import Drop
 from foveate.transforms.fold import Fold
 from foveate.transforms.isolate import Boundary, ObservationMasking, Transparent
 from foveate.transforms.mask import Mask
@@ -13,6 +14,7 @@ from foveate.transforms.truncate import Truncate
 __all__ = [
     "Boundary",
     "Distil",
+    "Drop",
     "Fold",
     "Mask",
     "ObservationMasking",

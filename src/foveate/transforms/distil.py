@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -76,7 +77,7 @@ class Distil:
             for entity in line.entities:
                 if newest.get(entity, -1) < line.order:
                     newest[entity] = line.order
-        fading = {order: 2.0 ** ((_step(order, ctx) - working.step) / HALF_LIFE) for order in set(newest.values())}
+        fading = {order: math.exp2((_step(order, ctx) - working.step) / HALF_LIFE) for order in set(newest.values())}
         return {entity: working.weight(entity) + self.mention * fading[order] for entity, order in newest.items()}
 
 
@@ -119,7 +120,9 @@ def _value(line: EvidenceLine, visible: set[str], weights: dict[str, float]) -> 
 
 
 def _line(line: EvidenceLine, text: str, tokens: int, ctx: PassContext) -> Line:
-    return Line(kind="evidence", text=text, source=ctx.said(line.order).id, order=line.order, part=line.part, tokens=tokens)
+    return Line(
+        kind="evidence", text=text, source=ctx.said(line.order).id, order=line.order, part=line.part, tokens=tokens
+    )
 
 
 def _step(order: int, ctx: PassContext) -> int:

@@ -74,7 +74,7 @@ def _runs(evicted: Iterable[Group]) -> Iterator[list[Group]]:
 
 def _allotment(digests: list[Item], ctx: PassContext) -> tuple[int, bool]:
     """How many tokens a new digest may take, and whether it takes the place of the earlier ones."""
-    cap = int(ctx.limit * ctx.shares.digests)
+    cap = ctx.part(ctx.shares.digests)
     existing = sum(item.tokens for item in digests)
     least = int(cap * _GENERATION)
     if digests and existing + least > cap:
@@ -128,7 +128,12 @@ def _lines(group: Group, ctx: PassContext) -> Iterator[Line]:
     if head.message.meta.kind == "recall":
         return
     if original.role in ("user", "system"):
-        yield Line(kind="user", text=clipped(original.text.strip(), _USER_HEAD, original.id), source=original.id, order=head.order)
+        yield Line(
+            kind="user",
+            text=clipped(original.text.strip(), _USER_HEAD, original.id),
+            source=original.id,
+            order=head.order,
+        )
         return
     if original.role == "assistant" and not original.calls:
         text = clipped(original.text.strip(), _ANSWER_HEAD, original.id)

@@ -57,7 +57,5 @@ def _finished(draft: Draft, ctx: PassContext) -> list[Group]:
     return [
         group
         for group in groups(draft.items)
-        if group.start < start
-        and len(group.items) > 1
-        and group.head.message.meta.execution_id != ctx.running
+        if group.start < start and len(group.items) > 1 and group.head.message.meta.execution_id != ctx.running
     ]

@@ -33,10 +33,14 @@ class Mask:
             and item.tokens > self.above
             and item.message.meta.outcome in (None, "ok")
         }
-        return draft.with_items(mask_output(item, ctx, by=self.name) if item.id in masked else item for item in draft.items)
+        return draft.with_items(
+            mask_output(item, ctx, by=self.name) if item.id in masked else item for item in draft.items
+        )
 
 
-def mask_output(item: Item, ctx: PassContext, *, by: str, why: str = "large output of an old call", **size: int) -> Item:
+def mask_output(
+    item: Item, ctx: PassContext, *, by: str, why: str = "large output of an old call", **size: int
+) -> Item:
     """A tool result as a placeholder with a preview."""
     text = preview(ctx.said(item.order).text, item.id, ctx, **size)
     return with_result(item, text, ctx, fate="masked", by=by, why=why)

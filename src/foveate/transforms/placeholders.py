@@ -15,7 +15,9 @@ _PREVIEW_CHARS: Final = 240
 _LONG_VALUE: Final = 400
 
 
-def preview(text: str, reference: str, ctx: PassContext, *, chars: int = _PREVIEW_CHARS, lines: int = _PREVIEW_LINES) -> str:
+def preview(
+    text: str, reference: str, ctx: PassContext, *, chars: int = _PREVIEW_CHARS, lines: int = _PREVIEW_LINES
+) -> str:
     """The first and last lines of a text around a note of what is left out."""
     all_lines = text.splitlines()
     head = "\n".join(all_lines[:lines])[:chars]
@@ -38,7 +40,9 @@ def with_text(item: Item, text: str, ctx: PassContext, *, fate: Fate, by: str, w
     """A message with its words replaced, if that is shorter; calls stay, thinking and media go."""
     calls = tuple(part for part in item.message.parts if isinstance(part, ToolCall))
     words = (Text(text=text),) if text else ()
-    return _if_smaller(item, msgspec.structs.replace(item.message, parts=(*words, *calls)), ctx, fate=fate, by=by, why=why)
+    return _if_smaller(
+        item, msgspec.structs.replace(item.message, parts=(*words, *calls)), ctx, fate=fate, by=by, why=why
+    )
 
 
 def with_short_calls(item: Item, ctx: PassContext, *, by: str, longest: int = _LONG_VALUE) -> Item:
@@ -69,7 +73,10 @@ def _short(value: Any, reference: str, longest: int) -> Any:
         case dict():
             return {key: _short(one, reference, longest) for key, one in value.items()}
         case list() if len(value) > 20:
-            return [*(_short(one, reference, longest) for one in value[:20]), f"[… {len(value)} entries; reference {reference}]"]
+            return [
+                *(_short(one, reference, longest) for one in value[:20]),
+                f"[… {len(value)} entries; reference {reference}]",
+            ]
         case list():
             return [_short(one, reference, longest) for one in value]
         case _:

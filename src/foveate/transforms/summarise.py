@@ -49,7 +49,7 @@ def _summarised(lines: list[Line], text: str, item: Item) -> list[Line]:
 
 
 def _ledger_lines(item: Item, ctx: PassContext) -> list[Line]:
-    room = int(ctx.limit * ctx.shares.digests * ctx.shares.ledger)
+    room = int(ctx.part(ctx.shares.digests) * ctx.shares.ledger)
     return fitting(_facts(item, ctx), room, ctx)
 
 
@@ -67,7 +67,11 @@ def _facts(item: Item, ctx: PassContext) -> Iterator[Line]:
         yield Line(kind="ledger", text=_listed("files modified", written), order=order)
     for failure in reversed(ledger.failures):
         if failure.message_id in inside and failure.attempt not in ledger.open_errors:
-            yield Line(kind="ledger", text=f"failed before ({failure.message_id}): {failure.attempt}: {failure.text}", order=order)
+            yield Line(
+                kind="ledger",
+                text=f"failed before ({failure.message_id}): {failure.attempt}: {failure.text}",
+                order=order,
+            )
     for note in reversed(ledger.decisions):
         if note.message_id in inside and not any(note.text in text for text in shown):
             yield Line(kind="ledger", text=f"noted in {note.message_id}: {note.text}", order=order)

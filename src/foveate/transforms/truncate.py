@@ -87,7 +87,9 @@ def _shorten_first(draft: Draft, ctx: PassContext) -> Iterator[Change]:
         if item.message.role in ("user", "system") and not item.is_digest and item.tokens > 200:
             size = max(400, ctx.limit // 4)
             text = clipped(ctx.said(item.order).text, size, item.id)
-            yield _replacing(item, with_text(item, text, ctx, fate="trimmed", by="truncate", why="long message, no room"))
+            yield _replacing(
+                item, with_text(item, text, ctx, fate="trimmed", by="truncate", why="long message, no room")
+            )
 
 
 def _drop_old(draft: Draft, ctx: PassContext) -> Iterator[Change]:
@@ -122,14 +124,21 @@ def _with_lost_errors(draft: Draft, ctx: PassContext) -> Draft:
     shown = {item.id for item in draft.items} | {line.source for item in draft.items for line in item.lines}
     lost = [failure for failure in ctx.timeline.ledger.open_errors.values() if failure.message_id not in shown]
     lines = [
-        Line(kind="error", text=clipped(f"{one.attempt}: {one.text}", 200, one.message_id), source=one.message_id, order=one.order)
+        Line(
+            kind="error",
+            text=clipped(f"{one.attempt}: {one.text}", 200, one.message_id),
+            source=one.message_id,
+            order=one.order,
+        )
         for one in reversed(lost)
     ]
     while lines:
         covers = [(line.order, line.order) for line in lines]
         digest = digest_item(lines, covers, ctx, id=f"r{ctx.number}.errors", by="truncate")
         if draft.tokens + digest.tokens <= ctx.limit:
-            position = next((i for i, item in enumerate(draft.items) if item.order > digest.covers[-1][1]), len(draft.items))
+            position = next(
+                (i for i, item in enumerate(draft.items) if item.order > digest.covers[-1][1]), len(draft.items)
+            )
             return draft.with_items((*draft.items[:position], digest, *draft.items[position:]))
         lines.pop()
     return draft

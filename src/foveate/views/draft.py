@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from foveate.errors import ConfigError
 from foveate.log.items import Item
@@ -54,21 +55,25 @@ def groups(items: tuple[Item, ...]) -> Iterator[Group]:
             start = index
 
 
+_REFERENCE: Final = 8_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
     """How the budget is divided when history is reduced.
 
-    `tail`, `tail_cap`, `digests` and `recall` are shares of the tokens that messages may take; `users`, `steps` and
-    `ledger` are shares of one digest, the rest of which is evidence.
+    `tail`, `tail_cap`, `digests` and `recall` are shares of the tokens that messages may take, in a budget of 8,000; what
+    an agent works on does not grow as its budget does, so in larger ones they grow with the root of it. `users`, `steps`
+    and `ledger` are shares of one digest, the rest of which is evidence.
     """
 
     exchanges: int = 3
     tail: float = 0.10
     tail_cap: float = 0.40
-    digests: float = 0.32
-    users: float = 0.32
-    steps: float = 0.10
-    ledger: float = 0.10
+    digests: float = 0.50
+    users: float = 0.20
+    steps: float = 0.03
+    ledger: float = 0.06
     recall: float = 0.06
 
     def __post_init__(self) -> None:
@@ -91,6 +96,10 @@ class PassContext:
     shares: Shares = field(default_factory=Shares)
     running: str | None = None
     recall_tool: str | None = None
+
+    def part(self, share: float) -> int:
+        """The tokens that a share of the budget comes to."""
+        return part_of(share, self.limit)
 
     def count(self, text: str) -> int:
         """The tokens of a text."""
@@ -125,6 +134,11 @@ class PassContext:
         )
 
 
+def part_of(share: float, limit: int) -> int:
+    """The tokens that a share of a limit comes to; beyond the reference budget it grows with the root of the limit."""
+    return int(share * min(limit, math.sqrt(limit * _REFERENCE)))
+
+
 class Pass(Protocol):
     """One stage: a pure function from draft to draft, with a name for the trace.
 
@@ -155,7 +169,7 @@ def tail_start(draft: Draft, ctx: PassContext) -> int:
     tokens it should have, and never beyond its cap.
     """
     shares = ctx.shares
-    wanted, cap = int(ctx.limit * shares.tail), int(ctx.limit * shares.tail_cap)
+    wanted, cap = ctx.part(shares.tail), ctx.part(shares.tail_cap)
     start, tokens, exchanges = len(draft.items), 0, 0
     for group in reversed(list(groups(draft.items))):
         if group.head.is_digest or group.head.fate == "recalled":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final, NamedTuple
 
 from foveate.log.items import Item
@@ -33,7 +34,8 @@ class EvidenceIndex:
     __slots__ = ("_evicted", "_places", "_read")
 
     def __init__(self) -> None:
-        self._evicted: set[int] = set()
+        # In the order of eviction, so that whoever follows can tell what is new.
+        self._evicted: dict[int, None] = {}
         self._places: dict[str, list[tuple[int, int]]] = {}
         self._read: dict[int, list[EvidenceLine]] = {}
 
@@ -51,7 +53,7 @@ class EvidenceIndex:
             order = item.order
             if item.is_digest or order in staying or order in self._evicted or order >= len(said):
                 continue
-            self._evicted.add(order)
+            self._evicted[order] = None
             for line in self.lines(said[order], order):
                 for entity in line.entities:
                     places = self._places.setdefault(entity, [])
@@ -59,6 +61,10 @@ class EvidenceIndex:
                     del places[:-_PLACES]
         # Only a memo between the pass that chose and the fold that records; kept longer it would double the log.
         self._read.clear()
+
+    def evicted_since(self, count: int) -> list[int]:
+        """The positions of evicted messages, but for the first `count` of them."""
+        return list(islice(self._evicted, count, None))
 
     def is_evicted(self, order: int) -> bool:
         """Whether the message at a position of the log was evicted before."""

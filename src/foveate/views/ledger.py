@@ -111,15 +111,13 @@ class Ledger:
         del self.decisions[:-_MAX_DECISIONS]
 
 
-_ERROR_WORD: Final = re.compile(r"error|exception|failed|denied|not found|no such|invalid|cannot|refused", re.IGNORECASE)
+_ERROR_WORD: Final = re.compile(
+    r"error|exception|failed|denied|not found|no such|invalid|cannot|refused", re.IGNORECASE
+)
 
 
 def error_line(text: str) -> str:
-    """The line of an output that says best what went wrong.
-
-    >>> error_line("Traceback (most recent call last):\\n  File \\"a.py\\"\\nValueError: bad amount")
-    'ValueError: bad amount'
-    """
+    """The line of an output that says best what went wrong."""
     lines = [line.strip() for line in text[-4_000:].splitlines() if line.strip()]
     if not lines:
         return "(no output)"

@@ -38,9 +38,7 @@ class Mender:
 
     def feed(self, message: Message, order: int) -> None:
         """Take one recorded message."""
-        self.feed_item(
-            Item(id=message.id, message=message, tokens=self._count(message), order=order, group=message.id)
-        )
+        self.feed_item(Item(id=message.id, message=message, tokens=self._count(message), order=order, group=message.id))
 
     def feed_item(self, item: Item) -> None:
         """Take one item; if nothing is wrong with it, it passes as it is."""

@@ -67,10 +67,12 @@ class Timeline:
         self.reductions = 0
         self.epoch = 0
         self.sent: Sent | None = None
+        self.sent_messages = 0
         self.shared = 0
         self.shared_tokens = 0
         self.declined = 0
         self.growth = 0
+        self.kept = 0
         # Values that later stages derive from the items and bring up to date with them.
         self.memo: dict[str, Any] = {}
         self.usage: Usage | None = None
@@ -151,6 +153,7 @@ class Timeline:
         self._grow(body)
         self.calls = body.number
         self.sent = Sent(body.number, body.tokens, body.predicted_cached, body.now, self.mender.sealed)
+        self.sent_messages = len(self.said)
         self.shared = self.mender.sealed
         self.shared_tokens = self.mender.tokens
         self.usage = None
@@ -171,6 +174,7 @@ class Timeline:
         self.shared_tokens = sum(item.tokens for item in before[: self.shared])
         self.mender.replace(after)
         self.reductions = body.number
+        self.kept = body.after
         self.epoch += 1
 
     def _take_usage(self, body: UsageReported) -> None:
@@ -196,6 +200,14 @@ def timeline_of(context: AgentContext, counter: TokenCounter) -> Timeline:
             context.log.memo[key] = timeline
     timeline.advance(context.log.events, context.length)
     return timeline
+
+
+def with_recalled(items: list[Item], recalled: tuple[RecallRecorded, ...]) -> list[Item]:
+    """The items with passages that were looked up but not recorded yet; for a preview."""
+    for body in recalled:
+        position = next((index for index, item in enumerate(items) if item.id == body.anchor), len(items))
+        items = [*items[:position], body.item, *items[position:]]
+    return items
 
 
 def rearranged(items: list[Item], reduction: ReductionRecorded) -> list[Item]:

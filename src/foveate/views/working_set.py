@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from foveate.log.messages import Message
@@ -58,7 +59,7 @@ class WorkingSet:
         if use is None:
             return 0.0
         weight, step = use
-        return weight * 2.0 ** ((step - self.step) / HALF_LIFE)
+        return weight * math.exp2((step - self.step) / HALF_LIFE)
 
 
 def decoded(arguments: str) -> str:

@@ -87,7 +87,7 @@ def _block(part: Text | Media) -> dict[str, Any]:
 
 
 def _said_parts(raw: Mapping[str, Any], role: str, where: str) -> tuple[Part, ...]:
-    parts = [*_content_parts(raw.get("content"), where)]
+    parts: list[Part] = [*_content_parts(raw.get("content"), where)]
     calls = raw.get("tool_calls")
     if calls is not None and not isinstance(calls, list | tuple):
         raise MessageError(f"{where}: `tool_calls` must be a list, got {type(calls).__name__}")
@@ -143,12 +143,13 @@ def _part(block: object, where: str) -> Text | Media:
         case {"type": "text" | "input_text" | "output_text", "text": str() as text}:
             return Text(text=text)
         case {"type": "image_url", "image_url": {"url": str() as url, **rest}}:
-            return Media(kind="image", reference=url, extra=dict(rest))
+            return Media(kind="image", reference=url, extra={str(key): value for key, value in rest.items()})
         case {"type": "image_url", "image_url": str() as url}:
             return Media(kind="image", reference=url)
-        case {"type": "file" | "input_audio" as kind, **_rest}:
-            reference = msgspec.json.encode(block).decode()
-            return Media(kind="file" if kind == "file" else "audio", reference=reference, extra=dict(block))
+        case {"type": "file" | "input_audio" as kind, **rest}:
+            extra = {"type": kind, **{str(key): value for key, value in rest.items()}}
+            reference = msgspec.json.encode(extra).decode()
+            return Media(kind="file" if kind == "file" else "audio", reference=reference, extra=extra)
         case {"type": kind}:
             raise MessageError(f"{where}: unknown `type` {kind!r}; known are text, image_url, file, input_audio")
         case _:

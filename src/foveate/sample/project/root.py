@@ -165,7 +165,7 @@ WAREHOUSE_ZH = """\
 ## 四、联系方式
 
 分机 8206，工作时间为北京时间 9:00 至 18:00。节假日请发邮件。
-"""  # noqa: RUF001  (full-width punctuation is what Chinese prose uses)
+"""
 
 MIGRATIONS = {
     "migrations/0001_orders.sql": """\

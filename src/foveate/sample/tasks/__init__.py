@@ -9,13 +9,14 @@ from foveate.sample.recorder import Recorder
 from foveate.sample.tasks import (
     events_refactor,
     flaky_test,
+    further,
     low_stock,
     refund_endpoint,
     release_notes,
     rounding_bug,
 )
 
-__all__ = ["TASKS", "Task"]
+__all__ = ["TASKS", "Task", "task"]
 
 Task: TypeAlias = Callable[[Recorder], None]
 
@@ -27,3 +28,8 @@ TASKS: tuple[Task, ...] = (
     events_refactor.run,
     release_notes.run,
 )
+
+
+def task(number: int) -> Task:
+    """The `number`-th task from 0: one of the six that were written out, then generated ones."""
+    return TASKS[number] if number < len(TASKS) else further.task(number - len(TASKS))

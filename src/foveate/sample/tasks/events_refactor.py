@@ -93,9 +93,7 @@ def _move_orders(session: Recorder) -> None:
 def _move_billing(session: Recorder) -> None:
     invoices, refunds = "harbor/billing/invoices.py", "harbor/billing/refunds.py"
     session.step("Billing next.", read_file(invoices, offset=46, limit=45))
-    session.step(
-        "", edit_file(invoices, *texts.IMPORT), edit_file(invoices, *texts.INVOICED)
-    )
+    session.step("", edit_file(invoices, *texts.IMPORT), edit_file(invoices, *texts.INVOICED))
     session.step("", pytest("tests/test_invoices.py"))
     session.step("", read_file(refunds))
     session.step("", edit_file(refunds, *texts.IMPORT))
@@ -130,9 +128,7 @@ def _move_inventory(session: Recorder) -> None:
 
 
 def _close_the_outbox(session: Recorder) -> None:
-    session.step(
-        "All five are over. Now the outbox refuses dicts.", edit_file(OUTBOX, *texts.OUTBOX_STRICT)
-    )
+    session.step("All five are over. Now the outbox refuses dicts.", edit_file(OUTBOX, *texts.OUTBOX_STRICT))
     raised = (OUTBOX, "raise TypeError(")
     cases = (
         ("test_the_mailer_sends_what_is_pending", "outbox.add(PLACED)", _DICTS[0]),
@@ -149,9 +145,7 @@ def _close_the_outbox(session: Recorder) -> None:
         for test, needle, shown in cases
     )
     session.step("", pytest(MAIL_SUITE, *failures))
-    session.step(
-        "Only the tests that add dicts themselves, as it should be.", read_file(MAIL_SUITE)
-    )
+    session.step("Only the tests that add dicts themselves, as it should be.", read_file(MAIL_SUITE))
     session.step(
         "",
         edit_file(MAIL_SUITE, *texts.MAIL_TEST_IMPORT),

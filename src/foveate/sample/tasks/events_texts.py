@@ -115,8 +115,7 @@ SERVICE_GREEDY = (
 )
 SERVICE_IMPORT = (
     "from harbor.clock import Clock\nfrom harbor.inventory.reservations",
-    "from harbor.clock import Clock\nfrom harbor.events import Event\n"
-    "from harbor.inventory.reservations",
+    ("from harbor.clock import Clock\nfrom harbor.events import Event\nfrom harbor.inventory.reservations"),
 )
 
 
@@ -136,9 +135,7 @@ def _event(indent: int, kind: str, values: tuple[tuple[str, str], ...]) -> str:
     return "\n".join([*head, *tail])
 
 
-def _replaced(
-    kind: str, *values: tuple[str, str], indent: int = 8, dated: bool = True
-) -> tuple[str, str]:
+def _replaced(kind: str, *values: tuple[str, str], indent: int = 8, dated: bool = True) -> tuple[str, str]:
     return _site(indent, kind, values, dated=dated), _event(indent, kind, values)
 
 
@@ -185,8 +182,7 @@ KIND = (
 
 MAIL_TEST_IMPORT = (
     "from harbor.notifications.mailer import",
-    "from harbor.clock import FakeClock\nfrom harbor.events import Event\n"
-    "from harbor.notifications.mailer import",
+    ("from harbor.clock import FakeClock\nfrom harbor.events import Event\nfrom harbor.notifications.mailer import"),
 )
 MAIL_TEST_PLACED = (
     'PLACED = {"type": "order.placed", "order_id": "ORD-1", "at": "2025-03-03T09:00:00+00:00"}\n',
@@ -197,9 +193,11 @@ MAIL_TEST_INTERNAL = (
     '    outbox.add(Event.of("reservation.expired", FakeClock(), order_id="ORD-1"))\n',
 )
 MAIL_TEST_LOW = (
-    '    outbox.add({"type": "stock.low", "sku": "SZ-CLEAT-04", "available": 3, "safety_stock": 4})\n',
-    '    values = {"sku": "SZ-CLEAT-04", "available": 3, "safety_stock": 4}\n'
-    '    outbox.add(Event.of("stock.low", FakeClock(), **values))\n',
+    ('    outbox.add({"type": "stock.low", "sku": "SZ-CLEAT-04", "available": 3, "safety_stock": 4})\n'),
+    (
+        '    values = {"sku": "SZ-CLEAT-04", "available": 3, "safety_stock": 4}\n'
+        '    outbox.add(Event.of("stock.low", FakeClock(), **values))\n'
+    ),
 )
 MAIL_TEST_TYPE = (
     """\

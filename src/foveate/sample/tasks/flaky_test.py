@@ -84,9 +84,7 @@ def _look_around(session: Recorder) -> None:
 
 
 def _reproduce(session: Recorder) -> None:
-    session.step(
-        "Before I believe my theory, I want to see it fail here.", repeated(EXPIRY, 10, failing=3)
-    )
+    session.step("Before I believe my theory, I want to see it fail here.", repeated(EXPIRY, 10, failing=3))
     failure = Failure(
         test="test_expired_reservation_is_released",
         frames=((SUITE, 'released] == ["ORD-1"]'),),
@@ -103,7 +101,7 @@ def _reproduce(session: Recorder) -> None:
         "reservation would outlive the sleep:",
         bash(
             'python -c "\nfor f in range(0, 10):\n    t = 1000 + f / 10\n'
-            "    print(f, round(t) + 1, t + 1.2, 'released' if round(t) + 1 < t + 1.2 "
+            "    print(f, round(t) + 1, round(t + 1.2, 1), 'released' if round(t) + 1 < t + 1.2 "
             "else 'STILL HELD')\"",
             "\n".join(
                 f"{f} {round(1000 + f / 10) + 1} {1000 + f / 10 + 1.2:.1f} "
@@ -145,17 +143,7 @@ def _change_the_book(session: Recorder) -> None:
         "I had the order of the imports wrong. Reading the top again.",
         read_file(BOOK, offset=1, limit=22),
     )
-    session.step(
-        "",
-        edit_file(
-            BOOK,
-            "import itertools\nimport time\nfrom dataclasses import dataclass\n\n"
-            "from harbor.inventory.stock import Stock\n",
-            "import itertools\nfrom dataclasses import dataclass\n"
-            "from datetime import datetime, timedelta\n\n"
-            "from harbor.clock import Clock\nfrom harbor.inventory.stock import Stock\n",
-        ),
-    )
+    session.step("", edit_file(BOOK, *_BOOK_IMPORTS))
     session.step(
         "",
         edit_file(
@@ -190,8 +178,7 @@ def _repair_callers(session: Recorder) -> None:
     session.step(
         "The constructor changed, so the callers must break now. Two tests to see how:",
         pytest(
-            f"-q {SUITE}::test_reserving_lowers_what_is_available "
-            f"{SUITE}::test_fresh_reservation_stays",
+            f"-q {SUITE}::test_reserving_lowers_what_is_available {SUITE}::test_fresh_reservation_stays",
             *failures,
         ),
     )
@@ -208,8 +195,8 @@ def _repair_callers(session: Recorder) -> None:
         "",
         edit_file(
             "tests/test_orders.py",
-            "    return OrderService(MemoryOrders(), ReservationBook(stock, outbox), outbox, clock)",
-            "    book = ReservationBook(stock, outbox, clock)\n"
+            "return OrderService(MemoryOrders(), ReservationBook(stock, outbox), outbox, clock)",
+            "book = ReservationBook(stock, outbox, clock)\n"
             "    return OrderService(MemoryOrders(), book, outbox, clock)",
         ),
     )
@@ -226,9 +213,7 @@ def _rewrite_the_test(session: Recorder) -> None:
 
 def _finish(session: Recorder) -> None:
     session.step("And the one that used to be flaky, twenty times:", repeated(EXPIRY, 20, 0))
-    session.step(
-        "I'll read the changed module once more from top to bottom.", read_file(BOOK)
-    )
+    session.step("I'll read the changed module once more from top to bottom.", read_file(BOOK))
     session.step("Does anything still read the time behind the clock's back?", _leftovers())
     session.step("", git_diff())
     session.step("", git_status())
@@ -243,6 +228,14 @@ def _edit(change: tuple[str, str]) -> Call:
     return edit_file(SUITE, *change)
 
 
+_BOOK_IMPORTS = (
+    ("import itertools\nimport time\nfrom dataclasses import dataclass\n\nfrom harbor.inventory.stock import Stock\n"),
+    (
+        "import itertools\nfrom dataclasses import dataclass\n"
+        "from datetime import datetime, timedelta\n\n"
+        "from harbor.clock import Clock\nfrom harbor.inventory.stock import Stock\n"
+    ),
+)
 _CONSTRUCTOR = (
     """\
     def __init__(self, stock: Stock, outbox: Outbox, ttl_seconds: int = 900) -> None:
@@ -262,29 +255,37 @@ _CONSTRUCTOR = (
 )
 _SWEEP = (
     "        expired = [held for held in self._open.values() if held.expires_at < time.time()]\n",
-    "        now = self._clock.now()\n"
-    "        expired = [held for held in self._open.values() if held.expires_at <= now]\n",
+    (
+        "        now = self._clock.now()\n"
+        "        expired = [held for held in self._open.values() if held.expires_at <= now]\n"
+    ),
 )
 _IMPORTS = (
     "import time\n\nimport pytest\n\nfrom harbor.inventory.reservations",
     "import pytest\n\nfrom harbor.clock import FakeClock\nfrom harbor.inventory.reservations",
 )
 _FIXTURE = (
-    "@pytest.fixture\ndef book(stock):\n"
-    "    return ReservationBook(stock, Outbox(), ttl_seconds=1)\n",
-    "@pytest.fixture\ndef clock():\n    return FakeClock()\n\n\n"
-    "@pytest.fixture\ndef book(stock, clock):\n"
-    "    return ReservationBook(stock, Outbox(), clock, ttl_seconds=900)\n",
+    ("@pytest.fixture\ndef book(stock):\n    return ReservationBook(stock, Outbox(), ttl_seconds=1)\n"),
+    (
+        "@pytest.fixture\ndef clock():\n    return FakeClock()\n\n\n"
+        "@pytest.fixture\ndef book(stock, clock):\n"
+        "    return ReservationBook(stock, Outbox(), clock, ttl_seconds=900)\n"
+    ),
 )
 _EXPIRED = (
-    "def test_expired_reservation_is_released(book, stock):\n"
-    '    book.reserve("ORD-1", "SZ-CLEAT-04", 2)\n    time.sleep(1.2)\n',
-    "def test_expired_reservation_is_released(book, stock, clock):\n"
-    '    book.reserve("ORD-1", "SZ-CLEAT-04", 2)\n    clock.advance(seconds=900)\n',
+    (
+        "def test_expired_reservation_is_released(book, stock):\n"
+        '    book.reserve("ORD-1", "SZ-CLEAT-04", 2)\n    time.sleep(1.2)\n'
+    ),
+    (
+        "def test_expired_reservation_is_released(book, stock, clock):\n"
+        '    book.reserve("ORD-1", "SZ-CLEAT-04", 2)\n    clock.advance(seconds=900)\n'
+    ),
 )
 _FRESH = (
-    "def test_fresh_reservation_stays(book, stock):\n"
-    '    book.reserve("ORD-1", "SZ-CLEAT-04", 2)\n',
-    "def test_fresh_reservation_stays(book, stock, clock):\n"
-    '    book.reserve("ORD-1", "SZ-CLEAT-04", 2)\n    clock.advance(seconds=899.999)\n',
+    ('def test_fresh_reservation_stays(book, stock):\n    book.reserve("ORD-1", "SZ-CLEAT-04", 2)\n'),
+    (
+        "def test_fresh_reservation_stays(book, stock, clock):\n"
+        '    book.reserve("ORD-1", "SZ-CLEAT-04", 2)\n    clock.advance(seconds=899.999)\n'
+    ),
 )

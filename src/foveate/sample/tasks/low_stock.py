@@ -1,7 +1,5 @@
 """Task 3: an alert for the warehouse in Shenzhen, asked for in Chinese. A command needs 3 tries."""
 
-# ruff: noqa: RUF001  (full-width punctuation is what Chinese prose uses)
-
 from __future__ import annotations
 
 from foveate.sample.calls import (
@@ -27,31 +25,41 @@ TOOL = "harbor/tools/render_template.py"
 REQUEST = """\
 Lin Jing from the warehouse in Shenzhen sent me this:
 
-> 你好！SZ-CLEAT-04 上周又断货了，我们是从客户投诉里才知道的。希望系统在可用库存低于安全库存时自动给我们发邮件。\
+> 你好！SZ-CLEAT-04 上周又断货了，我们是从客户投诉里才知道的。\
+希望系统在可用库存低于安全库存时自动给我们发邮件。\
 邮件正文和事件名称请严格按照 docs/warehouse-zh.md 里的约定，不要改动措辞，否则分拣脚本识别不了。\
 汉堡的商品（HH- 开头）不用通知我们。谢谢！
 
 Please build it. Put the rule next to the stock code, send through the outbox as always, and show \
-me the rendered mail before you commit."""
+me the rendered mail before you commit, I want Lin Jing to see it first."""
 
 ANSWER = """\
-Done. The warehouse now gets one mail when an `SZ-` article falls below its safety stock.
+Ready, not committed yet. The warehouse gets one mail when an `SZ-` article falls below its safety \
+stock.
 
 - `harbor/inventory/alerts.py`: `LowStockAlerts` adds a `stock.low` event. Below means below: at \
 exactly the safety stock there is no alert. It stays quiet until the stock has recovered.
 - `harbor/inventory/reservations.py`: availability changes when stock is held *and* when it is \
 given back; both are checked now. My first version forgot the second, a test caught it.
-- `harbor/notifications`: the Chinese text, word for word from the notes, and `Mailer(internal=...)`\
- for events that go to a colleague instead of the customer.
+- `harbor/notifications`: the Chinese text, word for word from the notes, and \
+`Mailer(internal=...)` for events that go to a colleague instead of the customer.
 
 The rendered mail:
 
 > 【库存预警】SZ-CLEAT-04 可用库存 3 件，低于安全库存 4 件，请尽快补货。
 
-You could answer Lin Jing: 已完成。可用库存低于安全库存时会发送一封邮件，恢复之前不会重复发送；HH- 开头的商品不会通知。
+You could answer Lin Jing: 已完成。\
+可用库存低于安全库存时会发送一封邮件，恢复之前不会重复发送；HH- 开头的商品不会通知。
 
 Not done, because nobody asked: the mailer in production must be started with the address from \
-`notifications.warehouse_alias`. That is in the deployment repository."""
+`notifications.warehouse_alias`. That is in the deployment repository. Shall I commit?"""
+
+FOLLOW_UP = """\
+Lin Jing says 没问题，辛苦了！ Yes, commit it. I'll do the deployment side myself."""
+
+FOLLOW_UP_ANSWER = """\
+Committed. Still open from before: `make openapi` for the refund route, which you wanted to leave \
+to CI."""
 
 
 def run(session: Recorder) -> None:
@@ -62,6 +70,9 @@ def run(session: Recorder) -> None:
     _route_the_mail(session)
     _finish(session)
     session.answer(ANSWER)
+    session.user(FOLLOW_UP)
+    session.step("", git_commit("Alert the warehouse when stock is low"))
+    session.answer(FOLLOW_UP_ANSWER)
 
 
 def _look_around(session: Recorder) -> None:
@@ -78,9 +89,7 @@ def _look_around(session: Recorder) -> None:
         "`StockLevel` already has `safety_stock`. Who changes availability?",
         grep(r"\.(hold|release|ship|restock)\(", "harbor"),
     )
-    session.step(
-        "Only the reservation book. It has changed since I first read it.", read_file(BOOK)
-    )
+    session.step("Only the reservation book. It has changed since I first read it.", read_file(BOOK))
 
 
 def _write_the_rule(session: Recorder) -> None:
@@ -94,10 +103,15 @@ def _write_the_rule(session: Recorder) -> None:
         frames=(("tests/test_alerts.py", "assert len(low(outbox)) == 2"),),
         error=(
             "AssertionError: assert 1 == 2",
-            " +  where 1 = len([{'type': 'stock.low', 'sku': 'SZ-CLEAT-04', 'available': 3, "
-            "'safety_stock': 4, ...}])",
-            " +    where [{'type': 'stock.low', 'sku': 'SZ-CLEAT-04', 'available': 3, "
-            "'safety_stock': 4, ...}] = low(<harbor.notifications.outbox.Outbox object at 0x7f2c1e0b4d70>)",
+            (
+                " +  where 1 = len([{'type': 'stock.low', 'sku': 'SZ-CLEAT-04', 'available': 3, "
+                "'safety_stock': 4, ...}])"
+            ),
+            (
+                " +    where [{'type': 'stock.low', 'sku': 'SZ-CLEAT-04', 'available': 3, "
+                "'safety_stock': 4, ...}] = "
+                "low(<harbor.notifications.outbox.Outbox object at 0x7f2c1e0b4d70>)"
+            ),
         ),
     )
     session.step("", pytest("tests/test_alerts.py", failure))
@@ -128,8 +142,7 @@ def _add_the_text(session: Recorder) -> None:
                 (TOOL, "print(render(args.kind"),
                 (TEMPLATES, "raise MissingValue("),
             ),
-            "harbor.notifications.templates.MissingValue: "
-            "stock.low needs a value for `safety_stock`",
+            "harbor.notifications.templates.MissingValue: stock.low needs a value for `safety_stock`",
         ),
     )
     session.step(
@@ -166,7 +179,6 @@ def _finish(session: Recorder) -> None:
     session.step("", read_file(BOOK))
     session.step("", pytest(""))
     session.step("", git_diff(BOOK, MAILER, TEMPLATES))
-    session.step("", git_commit("Alert the warehouse when stock is low"))
 
 
 def _fails(command: str, frames: tuple[tuple[str, str], ...], error: str) -> Call:

@@ -1,10 +1,6 @@
 """What the agent writes in task 3."""
 
-# ruff: noqa: RUF001  (full-width punctuation is what Chinese prose uses)
-
-ALERT_LINE = (
-    "【库存预警】$sku 可用库存 $available 件，低于安全库存 $safety_stock 件，请尽快补货。"
-)
+ALERT_LINE = "【库存预警】$sku 可用库存 $available 件，低于安全库存 $safety_stock 件，请尽快补货。"
 
 ALERTS = '''\
 """Tells the warehouse when stock runs low. The rules are in docs/warehouse-zh.md."""
@@ -111,8 +107,10 @@ def test_goods_in_hamburg_are_not_reported(book, outbox):
 
 BOOK_IMPORT = (
     "from harbor.clock import Clock\nfrom harbor.inventory.stock import Stock\n",
-    "from harbor.clock import Clock\nfrom harbor.inventory.alerts import LowStockAlerts\n"
-    "from harbor.inventory.stock import Stock\n",
+    (
+        "from harbor.clock import Clock\nfrom harbor.inventory.alerts import LowStockAlerts\n"
+        "from harbor.inventory.stock import Stock\n"
+    ),
 )
 BOOK_CONSTRUCTOR = (
     """\

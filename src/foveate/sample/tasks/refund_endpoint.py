@@ -138,7 +138,7 @@ def _add_the_route(session: Recorder) -> None:
     )
     nodes = " ".join(f"tests/test_routes.py::{failure.test}" for failure in failures)
     session.step("A quick look at two route tests:", pytest(f"-q {nodes}", *failures))
-    session.step("I guessed the key. What is it really?", read_file("config/settings.toml"))
+    session.step("I had the key wrong. What is it really?", read_file("config/settings.toml"))
     session.step("", edit_file(APP, *texts.APP_KEY))
     session.step("", pytest("tests/test_routes.py"))
 
@@ -154,10 +154,7 @@ def _test_the_route(session: Recorder) -> None:
             (REFUNDS, 'if require_cents(amount_cents, "amount_cents") < 1:'),
             ("harbor/billing/money.py", "raise MoneyError("),
         ),
-        error=(
-            "harbor.billing.money.MoneyError: `amount_cents` must be an integer number of cents, "
-            "got 5.0",
-        ),
+        error=(("harbor.billing.money.MoneyError: `amount_cents` must be an integer number of cents, got 5.0"),),
     )
     session.step("", pytest("tests/test_routes.py", failure))
     session.step(

@@ -190,8 +190,10 @@ LIMIT = (
 
 ROUTE_IMPORTS = (
     "from harbor.billing.money import format_cents\n",
-    "from harbor.billing.money import MoneyError, format_cents\n"
-    "from harbor.billing.refunds import RefundRefused, RefundService\n",
+    (
+        "from harbor.billing.money import MoneyError, format_cents\n"
+        "from harbor.billing.refunds import RefundRefused, RefundService\n"
+    ),
 )
 ROUTE_SIGNATURE = (
     "def add_routes(router: Router, orders: OrderService) -> None:\n",
@@ -237,8 +239,7 @@ ROUTE_MONEY_ERROR = (
 
 APP_IMPORT = (
     "from harbor.billing.invoices import InvoiceService\n",
-    "from harbor.billing.invoices import InvoiceService\n"
-    "from harbor.billing.refunds import RefundService\n",
+    ("from harbor.billing.invoices import InvoiceService\nfrom harbor.billing.refunds import RefundService\n"),
 )
 APP_FIELD = (
     "    worker: InvoiceWorker\n    reservations: ReservationBook\n",

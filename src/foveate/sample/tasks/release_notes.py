@@ -121,9 +121,7 @@ def _write(session: Recorder) -> None:
         edit_file("pyproject.toml", 'version = "1.7.3"', 'version = "1.8.0"'),
         edit_file("docs/openapi.yaml", "version: 1.7.3", "version: 1.8.0"),
     )
-    session.step(
-        "The second one is written differently.", grep("version", "docs/openapi.yaml")
-    )
+    session.step("The second one is written differently.", grep("version", "docs/openapi.yaml"))
     session.step("", edit_file("docs/openapi.yaml", 'version: "1.7.3"', 'version: "1.8.0"'))
     session.step("Now the incident note.", write_file(INCIDENT, INCIDENT_NOTE))
     session.step("", read_file("CHANGELOG.md"))
@@ -133,8 +131,7 @@ def _check(session: Recorder) -> None:
     session.step(
         "",
         bash(
-            "python -c \"import tomllib; print(tomllib.load(open('pyproject.toml', 'rb'))"
-            "['project']['version'])\"",
+            "python -c \"import tomllib; print(tomllib.load(open('pyproject.toml', 'rb'))['project']['version'])\"",
             "1.8.0",
         ),
     )

@@ -101,11 +101,9 @@ def _read_the_log(session: Recorder) -> None:
         ),
     )
     session.step(
-        "One order blocks the queue. The README says where the development database is; I look "
-        "at the order there.",
+        "One order blocks the queue. The README says where the development database is; I look at the order there.",
         _sql(
-            "select id, status, discount_bp, payment_ref, placed_at from orders "
-            "where id = 'ORD-20931'",
+            "select id, status, discount_bp, payment_ref, placed_at from orders where id = 'ORD-20931'",
             texts.ORDER_ROW,
         ),
     )

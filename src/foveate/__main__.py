@@ -1,0 +1,5 @@
+"""Run the command line with `python -m foveate`."""
+
+from foveate.cli.main import app
+
+app()

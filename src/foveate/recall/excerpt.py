@@ -1,0 +1,105 @@
+"""Excerpts: a message given back whole, by lines, or by what it says about something."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from foveate.errors import ConfigError
+from foveate.log.messages import Message
+from foveate.recall.readable import readable
+from foveate.recall.terms import Matcher, Term, terms_of
+
+LIMIT_CHARACTERS: Final = 40_000
+_GAP: Final = "…"
+
+
+def excerpt(
+    message: Message,
+    *,
+    lines: tuple[int, int] | None = None,
+    query: str | None = None,
+    context: int = 3,
+    limit_chars: int = LIMIT_CHARACTERS,
+) -> str:
+    """A message as text: whole, the lines from a first to a last one, or numbered lines that match a query.
+
+    With both, the query is looked for in the range. What exceeds `limit_chars` is left out in the middle, with a note.
+    """
+    if context < 0:
+        raise ConfigError(f"`context` must be 0 lines or more, got {context!r}")
+    if limit_chars < 1:
+        raise ConfigError(f"`limit_chars` must be 1 character or more, got {limit_chars!r}")
+    text = readable(message)
+    if lines is None and query is None:
+        return _limited(text, limit_chars)
+    # Not splitlines: a form feed or a lone carriage return is no new line to an editor, nor to a tool that counts.
+    all_lines = text.split("\n")
+    first, last = _range(lines, message, len(all_lines)) if lines is not None else (1, len(all_lines))
+    chosen = all_lines[first - 1 : last]
+    if query is None:
+        return _limited("\n".join(chosen), limit_chars)
+    return _limited(_matching(chosen, query, first=first, context=context, message=message), limit_chars)
+
+
+def _range(lines: tuple[int, int], message: Message, count: int) -> tuple[int, int]:
+    first, last = lines
+    if first < 1 or last < first or first > count:
+        raise ConfigError(
+            f"`lines` {first}-{last} is no range of {message.id!r}, which has {_lines(count)}; "
+            f"give a first and a last line from 1 to {count}"
+        )
+    return first, min(last, count)
+
+
+def _matching(lines: list[str], query: str, *, first: int, context: int, message: Message) -> str:
+    hits = _hits(lines, query)
+    if not hits:
+        return f"[no line of {message.id} matches {_short(query)}; it has {_lines(len(lines))}]"
+    shown = sorted({near for hit in hits for near in range(hit - context, hit + context + 1) if 0 <= near < len(lines)})
+    width = len(str(first + shown[-1]))
+    written: list[str] = []
+    previous = -1
+    for index in shown:
+        if index != previous + 1:
+            written.append(_GAP)
+        written.append(f"{first + index:>{width}}: {lines[index]}")
+        previous = index
+    if previous != len(lines) - 1:
+        written.append(_GAP)
+    return "\n".join(written)
+
+
+def _hits(lines: list[str], query: str) -> list[int]:
+    """Lines with the query as it stands; without one, the lines with most of its terms."""
+    wanted = query.strip().lower()
+    exact = [index for index, line in enumerate(lines) if wanted in line.lower()] if wanted else []
+    terms = terms_of(query)
+    if exact or not terms:
+        return exact
+    matcher = Matcher(terms)
+    scores = [_score(matcher(line)) for line in lines]
+    best = max(scores)
+    return [index for index, score in enumerate(scores) if score and score >= best / 2]
+
+
+def _score(terms: list[Term]) -> float:
+    # A whole identifier says more than all words around it.
+    return sum(term.weight * (3 if term.kind == "name" else 1) for term in terms)
+
+
+def _limited(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 3, limit - limit * 2 // 3
+    left_out = text[head : len(text) - tail]
+    first = text.count("\n", 0, head) + 1
+    note = f"[… {len(left_out)} characters around line {first} left out; ask for `lines` or a `query`]"
+    return "\n".join((text[:head], note, text[len(text) - tail :]))
+
+
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count} lines"
+
+
+def _short(query: str) -> str:
+    return repr(query if len(query) <= 80 else query[:77] + "...")

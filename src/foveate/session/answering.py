@@ -1,0 +1,42 @@
+"""Answering the recall tool: whatever the model asks, it gets text back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from foveate.errors import FoveateError
+
+if TYPE_CHECKING:
+    from foveate.session.session import Session
+
+
+def answer_recall(session: Session, arguments: str | Mapping[str, Any]) -> str:
+    """The text that answers a call of the recall tool."""
+    try:
+        asked = msgspec.json.decode(arguments) if isinstance(arguments, str) else dict(arguments)
+    except msgspec.DecodeError as error:
+        return f"recall: the arguments are not JSON ({error}); give an object with `reference`"
+    reference = asked.get("reference") if isinstance(asked, dict) else None
+    if not isinstance(reference, str):
+        return f"recall: `reference` must be a reference such as m17, got {reference!r}"
+    try:
+        return session.recall(reference.strip(), lines=_lines(asked), query=_query(asked))
+    except FoveateError as error:
+        return f"recall: {error}"
+
+
+def _lines(asked: Mapping[str, Any]) -> tuple[int, int] | None:
+    value = asked.get("lines")
+    match value:
+        case [int() as first, int() as last] | {"start": int() as first, "end": int() as last}:
+            return first, last
+        case _:
+            return None
+
+
+def _query(asked: Mapping[str, Any]) -> str | None:
+    value = asked.get("query")
+    return value if isinstance(value, str) and value.strip() else None

@@ -1,0 +1,73 @@
+"""Recollection: evicted passages looked up for the newest input, before a compile."""
+
+from __future__ import annotations
+
+from foveate.budget.window import TokenBudget
+from foveate.log.context import AgentContext
+from foveate.log.events import RecallRecorded
+from foveate.log.items import Item, Line
+from foveate.log.messages import MessageMeta, text_message
+from foveate.recall import PassageIndex, recalled
+from foveate.views.draft import Shares, part_of
+from foveate.views.timeline import Timeline
+
+
+class Recollection:
+    """Follows what was evicted, and finds in it what a new input is about."""
+
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+        self._index = PassageIndex()
+        self._followed = 0
+
+    def for_input(self, timeline: Timeline, context: AgentContext, budget: TokenBudget) -> RecallRecorded | None:
+        """The passages to show before the newest input, or None if it was served already or nothing fits."""
+        anchor = timeline.newest_input
+        if anchor is None or anchor in timeline.recalled or not timeline.reductions:
+            return None
+        order = timeline.position(anchor)
+        if order is None or order < timeline.sent_messages:
+            # It was sent without; putting something before it now would rewrite the cached prefix.
+            return None
+        self._follow(timeline)
+        room = part_of(self._shares.recall, budget.limit)
+        query = timeline.said[order].text
+        passages = recalled(
+            self._index,
+            query,
+            room_tokens=room,
+            counter=timeline.counter,
+            evicted=timeline.evidence.is_evicted,
+        )
+        if not passages:
+            return None
+        lines = tuple(
+            Line(kind="evidence", text=passage.text, source=passage.message_id, order=passage.order, part=passage.part)
+            for passage in passages
+        )
+        text = "\n".join(
+            [
+                "[recalled from earlier in this session, for what follows]",
+                *(f"{line.source}:\n{line.text}" for line in lines),
+            ]
+        )
+        meta = MessageMeta(origin="summary", kind="recall", scope="historical", turn=context.turn)
+        message = text_message(f"{anchor}.recall", "user", text, meta)
+        item = Item(
+            id=message.id,
+            message=message,
+            tokens=timeline.count(message),
+            order=order,
+            group=message.id,
+            fate="recalled",
+            by="recall",
+            why=f"relevant to {anchor}",
+            lines=lines,
+        )
+        references = tuple(dict.fromkeys(line.source for line in lines))
+        return RecallRecorded(anchor=anchor, item=item, references=references)
+
+    def _follow(self, timeline: Timeline) -> None:
+        for order in timeline.evidence.evicted_since(self._followed):
+            self._index.add(timeline.said[order], order)
+            self._followed += 1
