@@ -77,6 +77,8 @@ def check_session(rng: random.Random, count: int, *, replay: bool = True) -> Out
         outcome.reductions += any(type(body).__name__ == "ReductionRecorded" for body in view.proposed)
         request = view.to("openai")
         check_view(view, request, previous, reframed=reframed)
+        if rng.random() < 0.1 or outcome.compiles < 5:
+            check_explained(view)
         if before is not None:
             check_rebuilt(before, view, options, player.now)
         previous, reframed = request, False
@@ -91,11 +93,15 @@ def check_view(
     assert not found, found
     assert view.budget is not None
     assert view.budget.used <= view.budget.limit
+    if previous is not None and not view.proposed and not reframed:
+        assert request[: len(previous)] == previous
+
+
+def check_explained(view: foveate.CompiledContext) -> None:
+    """Every message of the log has exactly one fate, and the tokens add up."""
     explanation = view.explain()
     assert sum(item.tokens for item in explanation.items) + explanation.framing == explanation.used == view.tokens
     assert [record.id for record in explanation.fates] == [message.id for message in view.state.context.messages]
-    if previous is not None and not view.proposed and not reframed:
-        assert request[: len(previous)] == previous
 
 
 def check_rebuilt(before: bytes, view: foveate.CompiledContext, options: dict[str, Any], now: float) -> None:

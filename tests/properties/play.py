@@ -24,7 +24,7 @@ def text(rng: random.Random, most: int = 400) -> str:
     roll = rng.random()
     if roll < 0.05:
         return rng.choice(("", " ", "\n\n"))
-    length = int(rng.expovariate(1 / 30)) + 1 if roll < 0.9 else rng.randint(most // 2, most * 4)
+    length = int(rng.expovariate(1 / 14)) + 1 if roll < 0.9 else rng.randint(most // 2, most * 4)
     pieces = [rng.choice(WORDS) if rng.random() < 0.7 else rng.choice(PATHS) for _ in range(length)]
     return "".join(piece + ("\n" if rng.random() < 0.15 else " ") for piece in pieces)
 
@@ -84,7 +84,7 @@ class Player:
     session: foveate.Session
     ids: int = 0
     now: float = 0.0
-    pinned: int = 0
+    sent: int = 0
 
     def apply(self, op: Op) -> foveate.CompiledContext | None:
         """One operation; a compiled view if it was a compile."""
@@ -113,7 +113,9 @@ class Player:
                 self.session.reframe(system=words or None)
             case ("compile", gap):
                 self.now += gap
-                return self.session.compile(now=self.now)
+                view = self.session.compile(now=self.now)
+                self.sent = view.tokens
+                return view
         return None
 
     def _calls(self, calls: list[tuple[str, str, str]]) -> list[dict[str, Any]]:
@@ -143,7 +145,6 @@ class Player:
             self.session.resolve(message_id)
 
     def _usage(self, ratio: float, cached: float) -> None:
-        calls = [event.body for event in self.session.events if type(event.body).__name__ == "CallRecorded"]
-        if calls:
-            tokens = int(calls[-1].tokens * ratio)
+        if self.sent:
+            tokens = int(self.sent * ratio)
             self.session.report_usage(tokens, int(tokens * cached))

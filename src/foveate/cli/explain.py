@@ -36,5 +36,8 @@ def explain_command(
         from foveate.compiler.table import renderables
 
         console = Console()
+        if not console.is_terminal:
+            # A file or a pipe has no width of its own; at 80 columns the table would lose its columns.
+            console = Console(width=140)
         for part in renderables(explanation, full=full):
             console.print(part)

@@ -188,8 +188,10 @@ def _folded(message: Message, digest: Item, made: _Made, view: CompiledContext) 
     tokens = sum(line.tokens or view.count_text(line.text) for line in lines)
     call = made.placed.get(digest.id)
     if lines:
+        # Quoted lines are the work of distilling, the others of whoever made the digest.
+        by = "distil" if all(line.kind == "evidence" for line in lines) else digest.by
         why = f"{len(lines)} line(s) of it stand in a digest"
-        return _record(message, "folded", digest.by, why, call, view.count(message), tokens, digest.id)
+        return _record(message, "folded", by, why, call, view.count(message), tokens, digest.id)
     fate: Fate = "summarised" if summarised else "dropped"
     why = "a summary stands for it" if summarised else "no line of it was worth its tokens; can be recalled"
     return _record(message, fate, digest.by, why, call, view.count(message), 0, digest.id)

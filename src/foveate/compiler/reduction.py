@@ -10,6 +10,7 @@ from foveate.compiler.policy import Policy
 from foveate.compiler.triggers import Decision
 from foveate.log.events import Kept, Placed, ReductionRecorded
 from foveate.log.items import Item
+from foveate.transforms.errors import with_open_errors
 from foveate.views.draft import Draft, Pass, PassContext, PlainPass, pass_name
 from foveate.views.mending import Mender
 
@@ -39,7 +40,7 @@ def run_passes(draft: Draft, policy: Policy, ctx: PassContext) -> tuple[Draft, t
             result = stage(draft, ctx)
             records.append(compared(pass_name(stage), draft, result))
             draft = result
-    return draft, tuple(records)
+    return with_open_errors(draft, ctx), tuple(records)
 
 
 def stages(policy: Policy) -> tuple[Pass | PlainPass, ...]:
@@ -123,4 +124,10 @@ def _exchange(pin: str, ctx: PassContext) -> list[Item]:
         if answer is not None and answer.call_id in calls:
             calls.discard(answer.call_id)
             mender.feed(said[index], index)
-    return mender.projected()
+    items = mender.projected()
+    if any(item.id == pin for item in items):
+        return items
+    # A second or late answer has no place in its exchange: it comes back as the note it was.
+    note = Mender(ctx.count_message)
+    note.feed(said[order], order)
+    return note.projected()

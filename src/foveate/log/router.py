@@ -73,9 +73,10 @@ class DefaultRouter:
         if call is None:
             return msgspec.structs.replace(meta, origin="tool_result", outcome=meta.outcome or outcome_of(result.text))
         semantics = self.tools.get(call.name)
-        shell = semantics is not None and semantics.access == "shell"
-        outcome = meta.outcome or outcome_of(result.text, shell=shell, extra=message.extra)
         resources = touched(call, self.tools)
+        # What a command prints of a file says nothing about how the command went.
+        shell = semantics is not None and semantics.access == "shell" and not resources.reads
+        outcome = meta.outcome or outcome_of(result.text, shell=shell, extra=message.extra)
         return msgspec.structs.replace(
             meta,
             origin="tool_result" if outcome == "ok" else "error",

@@ -113,7 +113,7 @@ class Session:
         self._around: list[AroundCompile] = []
         self._context = AgentContext(session=session_id)
         self._given = FramingSet(
-            system=system,
+            system=_said(system),
             tools=tuple(dict(tool) for tool in tools),
             response_format=dict(response_format) if response_format is not None else None,
             model=self._profile.name if self._profile is not None else None,
@@ -198,7 +198,8 @@ class Session:
             "model": context.model,
             **changes,
         }
-        self._frame(FramingSet(**{**framing, "tools": tuple(dict(tool) for tool in framing["tools"])}))
+        tools = tuple(dict(tool) for tool in framing["tools"])
+        self._frame(FramingSet(**{**framing, "system": _said(framing["system"]), "tools": tools}))
 
     def record(self, *bodies: Body, time: float | None = None) -> None:
         """Append events; subscribers are told."""
@@ -359,6 +360,11 @@ class Session:
         if problem is not None:
             return _summary_failed(f"{summarizer.name}: {problem}", request)
         return SummaryRecorded(text=text, through=request.through, summarizer=summarizer.name, tokens=tokens)
+
+
+def _said(system: str | None) -> str | None:
+    """A system prompt, unless it says nothing: providers refuse an empty one."""
+    return system if system and system.strip() else None
 
 
 def _summary_failed(text: str, request: SummaryRequest) -> DiagnosticRecorded:

@@ -11,6 +11,7 @@ from foveate.log.items import Item, Line
 from foveate.log.messages import MessageMeta, text_message
 from foveate.views.draft import PassContext
 
+_NOT_WORTH_CUTTING: Final = 60
 _RANK: Final = {"user": 0, "step": 1, "evidence": 2, "answer": 3, "error": 4, "summary": 5, "ledger": 6}
 
 
@@ -44,9 +45,9 @@ def digest_item(
     )
 
 
-def with_lines(item: Item, lines: Iterable[Line], ctx: PassContext, *, by: str, room: int = 0) -> Item:
+def with_lines(item: Item, lines: Iterable[Line], ctx: PassContext, *, room: int = 0) -> Item:
     """The same digest showing other lines."""
-    changed = digest_item(lines, item.covers, ctx, id=item.id, by=by, room=room)
+    changed = digest_item(lines, item.covers, ctx, id=item.id, by=item.by, room=room)
     return msgspec.structs.replace(changed, order=item.order)
 
 
@@ -105,6 +106,6 @@ def fitting(lines: Iterable[Line], room: int, ctx: PassContext) -> list[Line]:
 
 def clipped(text: str, limit: int, reference: str) -> str:
     """The beginning of a text, with what is missing said."""
-    if len(text) <= limit:
+    if len(text) <= limit + _NOT_WORTH_CUTTING:
         return text
     return f"{text[:limit].rstrip()} […{len(text) - limit} more characters in {reference}]"

@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from foveate.log.items import Item, Line
 from foveate.transforms.digest import with_lines
@@ -13,6 +14,11 @@ from foveate.views.draft import Draft, PassContext
 from foveate.views.entities import entities
 from foveate.views.evidence import EvidenceLine
 from foveate.views.working_set import HALF_LIFE
+
+
+# In characters: what a line costs besides its words. Above the bare cost, so that a line that tells more wins over one
+# that only names.
+_OVERHEAD: Final = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +41,7 @@ class Distil:
         for item in draft.items:
             if item.room:
                 lines = self._selected(item, visible, ctx)
-                items.append(with_lines(item, [*item.lines, *lines], ctx, by=self.name if lines else item.by))
+                items.append(with_lines(item, [*item.lines, *lines], ctx))
             else:
                 items.append(item)
         return draft.with_items(items)
@@ -116,7 +122,7 @@ def _value(line: EvidenceLine, visible: set[str], weights: dict[str, float]) -> 
     for entity in line.entities:
         if entity not in visible:
             gain += weights.get(entity, 0.0)
-    return gain / (len(line.text) + 16) if gain else 0.0
+    return gain / (len(line.text) + _OVERHEAD) if gain else 0.0
 
 
 def _line(line: EvidenceLine, text: str, tokens: int, ctx: PassContext) -> Line:

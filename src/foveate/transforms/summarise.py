@@ -34,7 +34,7 @@ class Summarise:
                 lines = [*item.lines, *_ledger_lines(item, ctx)]
                 if item is last and summary is not None and summary.through == item.covers[-1][1]:
                     lines = _summarised(lines, summary.text, item)
-                item = with_lines(item, lines, ctx, by=self.name)
+                item = with_lines(item, lines, ctx)
             items.append(item)
         return draft.with_items(items)
 

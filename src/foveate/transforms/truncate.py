@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from foveate.errors import BudgetError
-from foveate.log.items import Item, Line
-from foveate.transforms.digest import clipped, digest_item, with_lines
+from foveate.log.items import Item
+from foveate.transforms.digest import clipped, with_lines
 from foveate.transforms.mask import mask_output
 from foveate.transforms.placeholders import with_short_calls, with_text
 from foveate.views.draft import Draft, Group, PassContext, groups
@@ -35,7 +35,7 @@ class Truncate:
                 needed=draft.tokens,
                 limit=ctx.limit,
             )
-        return _with_lost_errors(draft, ctx)
+        return draft
 
 
 Change = Callable[[tuple[Item, ...]], Iterator[Item]]
@@ -78,7 +78,7 @@ def _thin_digests(draft: Draft, ctx: PassContext) -> Iterator[Change]:
     for item in draft.items:
         if item.is_digest and any(line.kind in ("evidence", "step", "answer") for line in item.lines):
             kept = [line for line in item.lines if line.kind not in ("evidence", "step", "answer")]
-            yield _replacing(item, with_lines(item, kept, ctx, by="truncate"))
+            yield _replacing(item, with_lines(item, kept, ctx))
 
 
 def _shorten_first(draft: Draft, ctx: PassContext) -> Iterator[Change]:
@@ -117,28 +117,3 @@ def _drop_all(draft: Draft, ctx: PassContext) -> Iterator[Change]:
     """Everything that is not pinned, framing or the newest input."""
     for group in _free_groups(draft, ctx):
         yield _dropping(group)
-
-
-def _with_lost_errors(draft: Draft, ctx: PassContext) -> Draft:
-    """One line for each open error that lost its place, as far as there is room."""
-    shown = {item.id for item in draft.items} | {line.source for item in draft.items for line in item.lines}
-    lost = [failure for failure in ctx.timeline.ledger.open_errors.values() if failure.message_id not in shown]
-    lines = [
-        Line(
-            kind="error",
-            text=clipped(f"{one.attempt}: {one.text}", 200, one.message_id),
-            source=one.message_id,
-            order=one.order,
-        )
-        for one in reversed(lost)
-    ]
-    while lines:
-        covers = [(line.order, line.order) for line in lines]
-        digest = digest_item(lines, covers, ctx, id=f"r{ctx.number}.errors", by="truncate")
-        if draft.tokens + digest.tokens <= ctx.limit:
-            position = next(
-                (i for i, item in enumerate(draft.items) if item.order > digest.covers[-1][1]), len(draft.items)
-            )
-            return draft.with_items((*draft.items[:position], digest, *draft.items[position:]))
-        lines.pop()
-    return draft

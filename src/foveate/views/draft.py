@@ -71,7 +71,7 @@ class Shares:
     tail: float = 0.10
     tail_cap: float = 0.40
     digests: float = 0.50
-    users: float = 0.20
+    users: float = 0.30
     steps: float = 0.03
     ledger: float = 0.06
     recall: float = 0.06

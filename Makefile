@@ -1,0 +1,29 @@
+.PHONY: test check fix fuzz bench docs constraints
+
+test:
+	uv run pytest
+
+check:
+	uv run ruff check .
+	uv run ruff format --check .
+	uv run mypy
+	uv run basedpyright
+	uv run lint-imports
+
+fix:
+	uv run ruff format .
+	uv run ruff check --fix .
+
+fuzz:
+	uv run python -m tests.properties.fuzz --compiles 100000
+
+bench:
+	uv run python -m bench.fidelity
+	uv run python -m bench.speed
+	uv run python -m bench.startup
+
+docs:
+	uv run --group docs mkdocs build --strict
+
+constraints:
+	uv export --quiet --no-hashes --all-groups --no-emit-project --no-annotate --output-file constraints.txt

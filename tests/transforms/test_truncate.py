@@ -1,0 +1,92 @@
+"""Truncate: the last resort that always fits."""
+
+import pytest
+
+from foveate import BudgetError
+from foveate.transforms import Truncate
+from tests.dialogue import call, calls, drafted, exchange, lines, reading, result, says, session_of, user, work
+
+
+@pytest.mark.parametrize("limit", [150, 400, 1_000, 3_000])
+def test_it_always_fits(limit: int) -> None:
+    """Whatever the log has, the draft is within the limit and the newest input verbatim."""
+    draft, ctx = drafted(session_of([*work(4), user("the newest question")]), limit=limit)
+    after = Truncate()(draft, ctx)
+
+    assert after.tokens <= limit
+    assert after.items[-1].message.text == "the newest question"
+
+
+def test_a_draft_that_fits_is_left_alone() -> None:
+    """It runs only when the draft is too large to send."""
+    draft, ctx = drafted(session_of(work(2)))
+
+    assert not Truncate().needed(draft, ctx)
+
+
+def test_large_outputs_yield_before_messages_are_dropped() -> None:
+    """A preview is better than nothing."""
+    draft, ctx = drafted(session_of([user("go"), *exchange("1", "Bash", lines(400), command="make"), says("ok"), user("next")]), limit=1_500)
+    after = Truncate()(draft, ctx)
+
+    assert [(item.id, item.fate) for item in after.items] == [
+        ("m1", "verbatim"), ("m2", "verbatim"), ("m3", "masked"), ("m4", "verbatim"), ("m5", "verbatim"),
+    ]  # fmt: skip
+
+
+def test_an_exchange_goes_whole_or_not_at_all() -> None:
+    """At every limit the pairs are whole."""
+    session = session_of([user("go"), calls(call("a", "Read", file_path="x"), call("b", "Read", file_path="y")), result("a", lines(50)), result("b", lines(50)), *reading(3), user("next")])
+    for limit in range(60, 3_000, 60):
+        draft, ctx = drafted(session, limit=limit)
+        shown = {item.id for item in Truncate()(draft, ctx).items}
+        assert len(shown & {"m2", "m3", "m4"}) in (0, 3), limit
+
+
+def test_what_must_be_sent_and_does_not_fit_is_a_budget_error_with_numbers() -> None:
+    """There is no silent overflow."""
+    draft, ctx = drafted(session_of([user(lines(100))]), limit=100)
+
+    with pytest.raises(BudgetError) as caught:
+        Truncate()(draft, ctx)
+    assert caught.value.limit == 100
+    assert caught.value.needed > 1_000
+
+
+def test_a_newest_exchange_of_a_megabyte_fits() -> None:
+    """One huge output is cut to a preview."""
+    session = session_of([user("go"), *exchange("1", "Bash", "data " * 200_000, command="cat big")])
+    draft, ctx = drafted(session, limit=2_000)
+    after = Truncate()(draft, ctx)
+
+    assert after.tokens <= 2_000
+    assert [item.id for item in after.items] == ["m1", "m2", "m3"]
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: messages are dropped to the last token, so no room is left for the error's line, truncate.py:120-135")
+def test_an_open_error_keeps_a_line_when_its_exchange_is_dropped() -> None:
+    """Protection of open errors yields to one line each, not to nothing, while later turns stand verbatim."""
+    session = session_of([user("hi"), *exchange("zz", "Bash", "Error: make failed", command="make"), *work(12)])
+    draft, ctx = drafted(session, limit=4_000)
+    after = Truncate()(draft, ctx)
+
+    assert "m3" in {item.id for item in after.items} | {line.source for item in after.items for line in item.lines}
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: the digest of lost errors takes the order of the oldest but the place of the newest, truncate.py:132: InvariantError in a session")
+def test_lost_errors_of_an_older_turn_stand_before_the_newest_input() -> None:
+    """Nothing older may stand behind the newest input."""
+    session = session_of(
+        [
+            user("first"),
+            *exchange("zz", "Bash", "Error: make failed", command="make"),
+            user("second " + lines(5)),
+            *exchange("yy", "Edit", "Error: edit failed " + lines(20), file_path="a.py"),
+            *reading(5),
+        ]
+    )
+    for limit in range(100, 400, 5):
+        draft, ctx = drafted(session, limit=limit)
+        items = Truncate()(draft, ctx).items
+        position = next(index for index, item in enumerate(items) if item.id == "m4")
+        assert all(item.order > items[position].order for item in items[position + 1 :]), limit
