@@ -5,7 +5,7 @@ from inline_snapshot import snapshot
 
 from foveate import ConfigError
 from foveate.transforms import Mask
-from tests.dialogue import drafted, exchange, lines, reading, session_of, texts, user
+from tests.dialogue import drafted, exchange, lines, reading, says, session_of, texts, user
 
 
 def masked(messages, **shares) -> dict:
@@ -15,7 +15,7 @@ def masked(messages, **shares) -> dict:
 
 def test_a_placeholder_says_what_was_there_and_how_to_get_it_back() -> None:
     """Head and tail, size, reference."""
-    items = masked([user("go"), *reading(1, size=30), user("next")])
+    items = masked([user("go"), *reading(1, size=30), user("next"), says("ok")])
 
     assert texts(items.values()) == snapshot(
         {
@@ -50,7 +50,7 @@ def test_the_tail_small_outputs_and_errors_stay_in_full() -> None:
 
 def test_a_pinned_exchange_is_not_masked() -> None:
     """Pinned is verbatim."""
-    session = session_of([user("go"), *reading(2), user("next")])
+    session = session_of([user("go"), *reading(2), user("next"), says("ok")])
     session.pin("m3")
     draft, ctx = drafted(session)
 
@@ -66,7 +66,7 @@ def test_a_placeholder_is_restorable_word_for_word() -> None:
 
 def test_one_line_of_a_megabyte_gives_a_short_placeholder() -> None:
     """A minified file has no lines to preview."""
-    (item,) = masked([user("go"), *exchange("1", "Read", "var a_1=2;" * 100_000, file_path="min.js"), user("next")]).values()
+    (item,) = masked([user("go"), *exchange("1", "Read", "var a_1=2;" * 100_000, file_path="min.js"), user("next"), says("ok")]).values()
 
     assert item.tokens < 400
 

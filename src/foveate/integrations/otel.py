@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from opentelemetry import trace
@@ -16,7 +16,7 @@ def instrument(session: Session, tracer: trace.Tracer | None = None) -> None:
     chosen = tracer or trace.get_tracer("foveate")
 
     @contextmanager
-    def around(watched: Session) -> Iterator[Callable[[CompiledContext], None]]:
+    def around(watched: Session) -> Generator[Callable[[CompiledContext], None], None, None]:
         with chosen.start_as_current_span("foveate.compile") as span:
             span.set_attribute("foveate.session", watched.id)
             yield lambda view: _describe(span, view)

@@ -26,8 +26,8 @@ _ASK: Final = """\
 Pause the work here. Write a summary of the conversation above for yourself: it will take the place of the messages it \
 covers, and nothing else of them will be seen again. Do not call tools and do not continue the task.
 
-Keep: the goal and every constraint the user set; decisions and their reasons; what is done, in progress, blocked; what \
-was tried and failed; exact names, paths, ids and numbers that will be needed; the next steps already decided.
+Keep: the goal and every constraint the user set; decisions and their reasons; what is done, in progress, blocked; \
+what was tried and failed; exact names, paths, ids and numbers that will be needed; the next steps already decided.
 Be brief: at most {words} words. Plain text, short lines, no preamble."""
 
 _UPDATE: Final = """
@@ -40,7 +40,7 @@ This is the summary so far. Update it: keep what still holds, add what is new, m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PydanticAISummarizer:
-    """Summaries by a model; the request is the conversation as it was sent, so the provider's cache serves most of it."""
+    """Summaries by a model; it is asked in the conversation as it was sent, most of which the provider has cached."""
 
     model: Model | str
     instructions: str = _ASK

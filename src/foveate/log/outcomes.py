@@ -7,7 +7,8 @@ from typing import Any
 
 from foveate.log.messages import Outcome
 
-# Where a tool only returns content (a file, a listing), words such as "Error" inside it mean nothing: look at the start.
+# Where a tool only returns content (a file, a listing), words such as "Error" inside it mean nothing: only the start
+# counts.
 _HEAD = 300
 _TAIL = 1_000
 
@@ -18,8 +19,8 @@ _DENIED = re.compile(
 )
 _INTERRUPTED = re.compile(r"\[?request interrupted|\binterrupted by (?:the )?user\b|^aborted\b", re.IGNORECASE)
 _ERROR_HEAD = re.compile(
-    r"^\W{0,3}(?:<tool_use_error>|tool_use_error|(?:fatal |internal )?error\b|exception\b|traceback \(most recent|failed\b|"
-    r"[A-Z]\w*(?:Error|Exception)\b|bash: .*(?:not found|no such file)|(?:exit|return) ?code:? [1-9])",
+    r"^\W{0,3}(?:<tool_use_error>|tool_use_error|(?:fatal |internal )?error\b|exception\b|traceback \(most recent|"
+    r"failed\b|[A-Z]\w*(?:Error|Exception)\b|bash: .*(?:not found|no such file)|(?:exit|return) ?code:? [1-9])",
     re.IGNORECASE,
 )
 _EXIT = re.compile(r"(?:exit(?:ed)?(?: with)?(?: code| status)?|exit_?code|return_?code)\W{0,4}(-?\d+)", re.IGNORECASE)

@@ -28,8 +28,8 @@ class ContextSection:
 class AgentState:
     """The context plus the work at hand; the one argument of every compiler.
 
-    `now` is the caller's clock: a compiler has none of its own. `recalled` are passages looked up for this call that the
-    log does not have yet.
+    `now` is the caller's clock: a compiler has none of its own. `recalled` are passages looked up for this call that
+    the log does not have yet.
     """
 
     context: AgentContext

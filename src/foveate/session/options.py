@@ -80,7 +80,7 @@ class Options:
                 return TokenBudget(window=self.budget)
             case None:
                 return _window(profile)
-            case _:
+            case _:  # pyright: ignore[reportUnnecessaryComparison]  callers without a type checker
                 raise ConfigError(f"`budget` is a number of tokens or a `TokenBudget`, got {self.budget!r}")
 
     def _refuse_beside_compiler(self) -> None:

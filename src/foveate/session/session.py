@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Self
 
+from msgspec import UNSET, UnsetType
+
 from foveate.budget.profiles import ModelProfile
 from foveate.budget.tokens import TokenCounter
 from foveate.budget.window import TokenBudget
@@ -115,7 +117,7 @@ class Session:
         self._given = FramingSet(
             system=_said(system),
             tools=tuple(dict(tool) for tool in tools),
-            response_format=dict(response_format) if response_format is not None else None,
+            response_format=_plain(response_format),
             model=self._profile.name if self._profile is not None else None,
         )
         self._frame(self._given)
@@ -127,7 +129,8 @@ class Session:
         `options` are those of the constructor; framing that is not given is taken from the events.
         """
         context = AgentContext.from_events(events)
-        session = cls(**{"session_id": context.session, **options})
+        options.setdefault("session_id", context.session)
+        session = cls(**options)
         recorded = FramingSet(
             system=context.system, tools=context.tools, response_format=context.response_format, model=context.model
         )
@@ -178,28 +181,31 @@ class Session:
     def report_usage(self, input_tokens: int, cached_tokens: int | None = None, *, call: int | None = None) -> None:
         """Tell what the provider counted for the last call (or call number `call`); corrects later counts."""
         for name, value in (("input_tokens", input_tokens), ("cached_tokens", cached_tokens)):
-            if value is not None and (not isinstance(value, int) or value < 0):
-                raise ConfigError(f"`{name}` must be a number of tokens, got {value!r}")
+            if value is not None and value < 0:
+                raise ConfigError(f"`{name}` must be 0 tokens or more, got {value!r}")
         number = call if call is not None else self._timeline().calls
         if number < 1:
             raise ConfigError("usage was reported before any call; `compile()` first")
         self.record(UsageReported(call=number, input_tokens=input_tokens, cached_tokens=cached_tokens))
 
-    def reframe(self, **changes: Any) -> None:
-        """Change `system`, `tools`, `response_format` or `model` from the next call on."""
-        unknown = changes.keys() - {"system", "tools", "response_format", "model"}
-        if unknown:
-            raise ConfigError(f"cannot reframe {sorted(unknown)}; known are system, tools, response_format, model")
+    def reframe(
+        self,
+        *,
+        system: str | UnsetType | None = UNSET,
+        tools: Iterable[Mapping[str, Any]] | UnsetType = UNSET,
+        response_format: Mapping[str, Any] | UnsetType | None = UNSET,
+        model: str | UnsetType | None = UNSET,
+    ) -> None:
+        """Change what frames the messages, from the next call on; what is left out stays as it is."""
         context = self._context
-        framing: dict[str, Any] = {
-            "system": context.system,
-            "tools": context.tools,
-            "response_format": context.response_format,
-            "model": context.model,
-            **changes,
-        }
-        tools = tuple(dict(tool) for tool in framing["tools"])
-        self._frame(FramingSet(**{**framing, "system": _said(framing["system"]), "tools": tools}))
+        self._frame(
+            FramingSet(
+                system=context.system if system is UNSET else _said(system),
+                tools=context.tools if tools is UNSET else tuple(dict(tool) for tool in tools),
+                response_format=context.response_format if response_format is UNSET else _plain(response_format),
+                model=context.model if model is UNSET else model,
+            )
+        )
 
     def record(self, *bodies: Body, time: float | None = None) -> None:
         """Append events; subscribers are told."""
@@ -365,6 +371,10 @@ class Session:
 def _said(system: str | None) -> str | None:
     """A system prompt, unless it says nothing: providers refuse an empty one."""
     return system if system and system.strip() else None
+
+
+def _plain(response_format: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return dict(response_format) if response_format is not None else None
 
 
 def _summary_failed(text: str, request: SummaryRequest) -> DiagnosticRecorded:

@@ -60,7 +60,7 @@ def rendered(lines: Sequence[Line], covers: Sequence[tuple[int, int]], ctx: Pass
     for line in lines:
         match line.kind:
             case "evidence":
-                # Quoted lines stand alone, without a mark of ours in front, so that they can be copied and searched for.
+                # Quoted lines stand alone, with no mark of ours in front, so that they can be copied and searched for.
                 if line.source != source:
                     out.append(f"{line.source}:")
                 out.append(line.text)

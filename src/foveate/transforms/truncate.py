@@ -30,7 +30,7 @@ class Truncate:
                 draft = draft.with_items(change(draft.items))
         if draft.tokens > ctx.limit:
             raise BudgetError(
-                f"pinned messages and the newest input need {draft.tokens} tokens but {ctx.limit} are left for messages; "
+                f"pinned messages and the newest input need {draft.tokens} tokens but messages have {ctx.limit}; "
                 "unpin, shorten the input or raise `budget`",
                 needed=draft.tokens,
                 limit=ctx.limit,

@@ -62,9 +62,9 @@ _REFERENCE: Final = 8_000
 class Shares:
     """How the budget is divided when history is reduced.
 
-    `tail`, `tail_cap`, `digests` and `recall` are shares of the tokens that messages may take, in a budget of 8,000; what
-    an agent works on does not grow as its budget does, so in larger ones they grow with the root of it. `users`, `steps`
-    and `ledger` are shares of one digest, the rest of which is evidence.
+    `tail`, `tail_cap`, `digests` and `recall` are shares of the tokens that messages may take, in a budget of 8,000;
+    what an agent works on does not grow as its budget does, so in larger ones they grow with the root of it. `users`,
+    `steps` and `ledger` are shares of one digest, the rest of which is evidence.
     """
 
     exchanges: int = 3

@@ -10,8 +10,8 @@ from foveate.log.messages import Message, Text, ToolCall
 from foveate.log.semantics import TOOLS
 
 DECISION: Final = re.compile(
-    r"\b(?:decided|decision|we(?:'ll| will) use|let's use|instead of|must not|must never|never|always|do not|don't|agreed|"
-    r"rule|constraint|requirement)\b|决定|必须|不要|不能|务必",
+    r"\b(?:decided|decision|we(?:'ll| will) use|let's use|instead of|must not|must never|never|always|do not|don't|"
+    r"agreed|rule|constraint|requirement)\b|决定|必须|不要|不能|务必",
     re.IGNORECASE,
 )
 MAX_OPEN_ERRORS: Final = 8
