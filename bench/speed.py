@@ -93,7 +93,7 @@ def live_loop(messages: int, budget: int, clock: Clock) -> Report:
     session = _session(budget)
     spent: list[tuple[Kind, float]] = []
     rendered: list[float] = []
-    memory, pauses, steps, largest = [_resident()], _GarbagePauses(), messages // 2, 0
+    memory, pauses, steps, largest = [_resident()], _GarbagePauses(clock), messages // 2, 0
     for number, step in enumerate(islice(conversation(), steps), 1):
         begun = clock()
         session.extend(step)
@@ -133,12 +133,13 @@ def _warm(budget: int) -> None:
 class _GarbagePauses:
     """Seconds that the garbage collector ran, within the timed part or not."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self.seconds = self.longest = self._begun = 0.0
         gc.callbacks.append(self._note)
 
     def _note(self, phase: str, _: dict[str, int]) -> None:
-        now = time.perf_counter()
+        now = self._clock()
         if phase == "start":
             self._begun = now
         else:

@@ -51,7 +51,7 @@ def exchange(id: str, name: str, output: str, /, **arguments: Any) -> list[dict[
 
 def lines(count: int, prefix: str = "line") -> str:
     """Some text of `count` lines, each of about a dozen tokens."""
-    return "\n".join(f"{prefix} {number}: {WORDS[:40]}" for number in range(count))
+    return "\n".join(f"{prefix} {number}: {WORDS[:39]}" for number in range(count))
 
 
 def reading(count: int, *, size: int = 40, first: int = 0) -> list[dict[str, Any]]:

@@ -2,10 +2,10 @@
 
 import pytest
 from inline_snapshot import snapshot
+from tests.dialogue import call, calls, exchange, lines, reading, result, says, session_of, user, work
 
 from foveate import UnknownReferenceError
 from foveate.log.events import RecallRecorded
-from tests.dialogue import call, calls, exchange, lines, reading, result, says, session_of, user, work
 
 DEFECTS = [
     {"role": "system", "content": "House rules."},
@@ -37,7 +37,7 @@ def test_the_fates_of_a_reduced_session() -> None:
     session = session_of([*work(8), user("and now?")], budget=4_000)
     view = session.compile()
 
-    assert view.why("m1") == snapshot("m1 is verbatim (12 → 12 tokens)")
+    assert view.why("m1") == snapshot("m1 is verbatim (14 → 14 tokens)")
     assert view.why("m4").startswith("m4 is folded in r1.")
     assert " at call 1: " in view.why("m4")
     assert view.why("m81").startswith("m81 is verbatim")

@@ -4,9 +4,9 @@ import hashlib
 import json
 
 import pytest
+from tests.dialogue import call, calls, result, session_of, user, work
 
 from foveate import ContextSection, Session, load_events
-from tests.dialogue import call, calls, result, session_of, user, work
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 

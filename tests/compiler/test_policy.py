@@ -1,13 +1,13 @@
 """Policies: named bundles of passes, isolation and marks."""
 
 import pytest
+from tests.dialogue import session_of, user, work
 
 from foveate import PASSES, POLICIES, ConfigError, ObservationMasking, Policy, Shares
 from foveate.compiler.policy import policy_named
 from foveate.compiler.reduction import stages
-from foveate.transforms import Drop, Truncate
+from foveate.transforms import Drop, Repair, Truncate
 from foveate.views.draft import pass_name
-from tests.dialogue import session_of, user, work
 
 
 def test_the_order_of_the_stages_is_the_one_of_the_design() -> None:
@@ -48,7 +48,7 @@ def test_impossible_numbers_are_refused(made, said: str) -> None:
 
 def test_a_policy_of_ones_own_is_used_and_named() -> None:
     """The strategy of a view says which."""
-    policy = Policy(name="mine", isolation=ObservationMasking(above=50), low=0.5)
+    policy = Policy(name="mine", isolation=ObservationMasking(above=50), passes=(Repair(), Truncate()))
     view = session_of([*work(4), user("now")], budget=3_000, policy=policy).compile()
 
     assert view.strategy == "pipeline:mine"

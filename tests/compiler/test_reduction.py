@@ -1,12 +1,12 @@
 """Reductions: recorded, frozen, undone only by a pin."""
 
 import pytest
+from tests.dialogue import call, calls, drafted, exchange, lines, reading, result, session_of, user, work
 
 from foveate import Session, load_events
 from foveate.compiler.reduction import compared
 from foveate.log.events import ReductionRecorded
 from foveate.views.draft import Draft
-from tests.dialogue import call, calls, drafted, exchange, lines, reading, result, session_of, user, work
 
 
 def reduced(**options) -> Session:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
+from tests.dialogue import call, calls, drafted, exchange, result, says, session_of, user
 
 from foveate.invariants import INVARIANTS, Facts, broken, safe_cuts
 from foveate.log.items import Item
 from foveate.log.messages import Message, Text, Thinking
-from tests.dialogue import call, calls, drafted, exchange, result, says, session_of, user
 
 SESSION = session_of(
     [

@@ -1,12 +1,12 @@
 """Events to bytes and back."""
 
 import pytest
+from tests.dialogue import exchange, session_of, user, work
 
 from foveate import LogError, load_events
 from foveate.log.codec import decode_event, dump_events, encode_event
 from foveate.log.events import Event, Pinned, UsageReported
 from foveate.log.messages import Media, Message, MessageMeta, Text, Thinking
-from tests.dialogue import exchange, session_of, user, work
 
 
 def test_everything_a_session_records_survives_the_round_trip() -> None:
@@ -84,7 +84,7 @@ def test_a_broken_line_is_an_error_with_its_number(line: bytes) -> None:
 @pytest.mark.xfail(strict=True, reason="BUG: invalid UTF-8 leaks UnicodeDecodeError, codec.py:37 catches MsgspecError only")
 def test_bytes_that_are_no_text_are_a_log_error() -> None:
     """Every damaged line is a LogError, whatever is wrong with it."""
-    with pytest.raises(LogError, match="^line 1: "):
+    with pytest.raises(LogError, match=r"^line 1: "):
         list(load_events(b'{"session":"\xff","seq":0,"body":{"kind":"pinned","message_id":"m1"}}'))
 
 

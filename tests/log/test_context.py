@@ -1,12 +1,12 @@
 """Snapshots of the log are immutable and cheap."""
 
 import pytest
+from tests.dialogue import call, calls, result, says, session_of, user
 
 from foveate.log.context import AgentContext
 from foveate.log.events import Pinned
 from foveate.log.router import AgentStep, DefaultRouter
 from foveate.wire.openai_chat import decode
-from tests.dialogue import call, calls, result, says, session_of, user
 
 ROUTER = DefaultRouter()
 

@@ -2,11 +2,11 @@
 
 import msgspec
 import pytest
+from tests.dialogue import exchange, session_of, user
 
 from foveate.log.codec import encode_event
 from foveate.log.events import Event, MessageAppended, Pinned
 from foveate.log.messages import MessageMeta, text_message
-from tests.dialogue import exchange, session_of, user
 
 
 def test_every_event_has_session_sequence_number_and_schema_version() -> None:

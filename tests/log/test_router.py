@@ -1,13 +1,13 @@
 """Routing: where a step's output goes, with which meta, and what was odd about it."""
 
 import pytest
+from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
 from foveate import DefaultRouter, ToolSemantics
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, ExecutionEnded, ExecutionStarted, MessageAppended
 from foveate.log.messages import Message
 from foveate.log.router import AgentStep
-from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
 
 def diagnostics(session) -> list[tuple[str, str | None]]:

@@ -1,9 +1,9 @@
 """Distil: of all that is evicted, the lines worth their tokens stay verbatim."""
 
 import pytest
+from tests.dialogue import drafted, exchange, lines, reading, says, session_of, user
 
 from foveate.transforms import Distil, Fold
-from tests.dialogue import drafted, exchange, lines, reading, says, session_of, user
 
 
 def distilled(messages, *, limit: int):

@@ -1,7 +1,8 @@
 """Drop: oldest exchanges go, until the low mark is reached."""
 
-from foveate.transforms import Drop
 from tests.dialogue import drafted, session_of, work
+
+from foveate.transforms import Drop
 
 
 def test_oldest_groups_go_first_down_to_the_low_mark() -> None:

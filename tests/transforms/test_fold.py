@@ -1,10 +1,9 @@
 """Fold: old exchanges become one line each, under the user's words they served."""
 
-import pytest
 from inline_snapshot import snapshot
+from tests.dialogue import drafted, exchange, reading, says, session_of, texts, user
 
 from foveate.transforms import Fold
-from tests.dialogue import drafted, exchange, reading, result, says, session_of, texts, user
 
 
 def folded(messages, *, limit: int = 8_000, **shares):
@@ -74,13 +73,5 @@ def test_a_pinned_exchange_stays_between_two_digests() -> None:
     draft, ctx = drafted(session, limit=8_000)
     after = Fold()(draft, ctx)
 
-    assert [item.id for item in after.items] == ["m1", "r1.0", "m6", "m7", "r1.1", "m15"] or {"m6", "m7"} <= {item.id for item in after.items}
+    assert [item.id for item in after.items] == ["m1", "r1.0", "m6", "m7", "r1.1", "m14", "m15"]
     assert [item.fate for item in after.items if item.id in ("m6", "m7")] == ["verbatim", "verbatim"]
-
-
-@pytest.mark.xfail(strict=True, reason="BUG: a note (orphan or late result) leaves no error line, fold.py:137-141: InvariantError in a session")
-def test_an_orphan_error_leaves_a_line_too() -> None:
-    """A failed result without its call is an open error like any other."""
-    after = folded([user("go"), says("ok"), result("ghost", "Error: it broke"), *reading(6), user("next"), says("x")])
-
-    assert "m3" in {item.id for item in after.items} | {line.source for item in after.items for line in item.lines}

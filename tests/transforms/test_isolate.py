@@ -1,7 +1,8 @@
 """Isolation: what is left of the tool traffic of finished turns."""
 
-from foveate import Boundary, ObservationMasking, Transparent
 from tests.dialogue import drafted, reading, says, session_of, user
+
+from foveate import Boundary, ObservationMasking, Transparent
 
 LOG = [user("first"), *reading(3), says("First is done."), user("second"), *reading(3, first=3), says("so far")]
 

@@ -2,10 +2,10 @@
 
 import pytest
 from inline_snapshot import snapshot
+from tests.dialogue import drafted, exchange, lines, reading, says, session_of, texts, user
 
 from foveate import ConfigError
 from foveate.transforms import Mask
-from tests.dialogue import drafted, exchange, lines, reading, says, session_of, texts, user
 
 
 def masked(messages, **shares) -> dict:
@@ -20,15 +20,15 @@ def test_a_placeholder_says_what_was_there_and_how_to_get_it_back() -> None:
     assert texts(items.values()) == snapshot(
         {
             "m3": """\
-file0 0: the quick brown fox jumps over the lazy 
-file0 1: the quick brown fox jumps over the lazy 
-file0 2: the quick brown fox jumps over the lazy 
-file0 3: the quick brown fox jumps over the lazy 
-[… 30 lines, 419 tokens; reference m3 …]
-file0 26: the quick brown fox jumps over the lazy 
-file0 27: the quick brown fox jumps over the lazy 
-file0 28: the quick brown fox jumps over the lazy 
-file0 29: the quick brown fox jumps over the lazy \
+file0 0: the quick brown fox jumps over the lazy
+file0 1: the quick brown fox jumps over the lazy
+file0 2: the quick brown fox jumps over the lazy
+file0 3: the quick brown fox jumps over the lazy
+[… 30 lines, 423 tokens; reference m3 …]
+file0 26: the quick brown fox jumps over the lazy
+file0 27: the quick brown fox jumps over the lazy
+file0 28: the quick brown fox jumps over the lazy
+file0 29: the quick brown fox jumps over the lazy\
 """
         }
     )

@@ -1,8 +1,9 @@
 """Repair: pairs made whole, ids unique, empty messages left out."""
 
+from tests.dialogue import call, calls, drafted, exchange, result, session_of, user
+
 from foveate.transforms import Repair
 from foveate.views.draft import Draft
-from tests.dialogue import call, calls, drafted, exchange, result, session_of, user
 
 
 def test_a_sound_draft_is_the_same_draft() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 from inline_snapshot import snapshot
+from tests.dialogue import drafted, exchange, lines, session_of, texts, user
 
 from foveate import DefaultRouter, ToolSemantics
 from foveate.log.items import Item
 from foveate.transforms import Supersede
-from tests.dialogue import drafted, exchange, lines, session_of, texts, user
 
 CONTENT = lines(20)
 

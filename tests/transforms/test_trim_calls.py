@@ -3,9 +3,9 @@
 import json
 
 from inline_snapshot import snapshot
+from tests.dialogue import call, calls, drafted, exchange, reading, result, session_of, user
 
 from foveate.transforms import TrimCalls
-from tests.dialogue import call, calls, drafted, exchange, reading, result, session_of, user
 
 
 def arguments(messages) -> dict[str, str]:

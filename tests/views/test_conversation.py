@@ -1,9 +1,9 @@
 """The conversation view: for people, without tool traffic."""
 
 from inline_snapshot import snapshot
+from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
 from foveate.log.messages import Message, Text, Thinking
-from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
 
 def shown(*messages) -> list[str]:

@@ -1,8 +1,9 @@
 """Evidence: lines of evicted messages, findable by the entities in them."""
 
+from tests.dialogue import COUNTER, exchange, session_of, user
+
 from foveate.views.evidence import EvidenceIndex, evidence_lines, text_lines
 from foveate.views.reasoning import reasoning_view
-from tests.dialogue import COUNTER, exchange, session_of, user
 
 
 def test_only_lines_that_name_something_are_evidence() -> None:

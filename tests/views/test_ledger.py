@@ -1,10 +1,10 @@
 """The ledger: facts that no reduction may lose."""
 
 import pytest
+from tests.dialogue import call, calls, exchange, says, session_of, user
 
 from foveate import DefaultRouter, ToolSemantics
 from foveate.views.ledger import MAX_OPEN_ERRORS, Ledger, error_line
-from tests.dialogue import call, calls, exchange, says, session_of, user
 
 
 def ledger_of(*messages, **options) -> Ledger:

@@ -2,11 +2,11 @@
 
 import pytest
 from inline_snapshot import snapshot
+from tests.dialogue import COUNTER, call, calls, exchange, result, says, session_of, user
 
 from foveate.log.messages import Message, Text, Thinking, ToolCall
 from foveate.views.mending import NO_RESULT
 from foveate.views.reasoning import reasoning_view
-from tests.dialogue import COUNTER, call, calls, exchange, result, says, session_of, user
 
 
 def sent(*messages) -> list[dict]:

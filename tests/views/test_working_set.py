@@ -1,9 +1,9 @@
 """The working set: what the agent's own actions use."""
 
 import pytest
+from tests.dialogue import exchange, says, session_of, user
 
 from foveate.views.working_set import HALF_LIFE, WorkingSet, decoded
-from tests.dialogue import exchange, says, session_of, user
 
 
 def working_set_of(*messages) -> WorkingSet:

@@ -1,11 +1,11 @@
 """OpenAI chat messages, both ways."""
 
 import pytest
+from tests.dialogue import call, calls, result, says, user
 
 from foveate import MessageError
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall
 from foveate.wire.openai_chat import decode, encode
-from tests.dialogue import call, calls, result, says, user
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +23,39 @@ def message_tokens(message: Message, counter: TokenCounter) -> int:
     return PER_MESSAGE + sum(_part_tokens(part, counter) for part in message.parts)
 
 
+class Precounted:
+    """A counter that has many texts counted at once, as a batch is faster than one after the other."""
+
+    __slots__ = ("_counter", "_known")
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._known: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the counter behind it."""
+        return self._counter.name
+
+    def prepare(self, messages: Iterable[Message]) -> None:
+        """Count the texts of messages that will be asked for."""
+        texts = list({text for message in messages for text in _texts(message)})
+        self._known = dict(zip(texts, self._counter.count_many(texts), strict=True))
+
+    def forget(self) -> None:
+        """Let go of the prepared counts."""
+        self._known = {}
+
+    def count(self, text: str) -> int:
+        """The tokens of a text."""
+        known = self._known.get(text)
+        return self._counter.count(text) if known is None else known
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        """The tokens of many texts."""
+        return self._counter.count_many(texts)
+
+
 def framing_tokens(
     counter: TokenCounter,
     *,
@@ -39,6 +72,18 @@ def framing_tokens(
     if response_format:
         total += counter.count(_encode(response_format).decode()) + PER_CALL
     return total
+
+
+def _texts(message: Message) -> Iterator[str]:
+    for part in message.parts:
+        match part:
+            case Text(text=text) | Thinking(text=text) | ToolResult(text=text):
+                yield text
+            case ToolCall(name=name, arguments=arguments):
+                yield name
+                yield arguments
+            case _:
+                continue
 
 
 def _part_tokens(part: object, counter: TokenCounter) -> int:

@@ -44,7 +44,7 @@ class Policy:
     """How a session's past is reduced.
 
     `low` is the share of the budget to come down to (None: from the prices). A history may grow by `patience` times
-    what is cheapest at the cache's prices before a rewrite is made of its own accord (None: only the budget forces one).
+    what is cheapest at the cache's prices before a rewrite is made of its own accord (None: only when it must).
     """
 
     name: str

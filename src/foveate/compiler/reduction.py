@@ -57,7 +57,7 @@ def compared(name: str, before: Draft, after: Draft) -> PassRecord:
         name=name,
         tokens_before=before.tokens,
         tokens_after=after.tokens,
-        rewritten=tuple(id for id, item in new.items() if id in old and item != old[id]),
+        rewritten=tuple(id for id, item in new.items() if id in old and item is not old[id] and item != old[id]),
         removed=tuple(id for id in old if id not in new),
         added=tuple(id for id in new if id not in old),
     )

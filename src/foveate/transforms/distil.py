@@ -12,13 +12,14 @@ from foveate.log.items import Item, Line
 from foveate.transforms.digest import with_lines
 from foveate.views.draft import Draft, PassContext
 from foveate.views.entities import entities
-from foveate.views.evidence import EvidenceLine
+from foveate.views.evidence import EvidenceLine, size_of
 from foveate.views.working_set import HALF_LIFE
-
 
 # In characters: what a line costs besides its words. Above the bare cost, so that a line that tells more wins over one
 # that only names.
 _OVERHEAD: Final = 48
+# Characters looked at for each token of the budget: some five budgets of text.
+_SCANNED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +100,15 @@ def _visible(draft: Draft) -> set[str]:
 def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
     """Lines of what the digest stands for, and of older evicted messages that name what is in use."""
     evidence = ctx.timeline.evidence
-    fresh: set[int] = set()
-    for first, last in digest.covers:
-        for order in range(first, last + 1):
-            if not evidence.is_evicted(order):
-                fresh.add(order)
-                yield from evidence.lines(ctx.said(order), order)
+    room = _SCANNED * ctx.limit
+    for order in _newest_first(digest):
+        if not evidence.is_evicted(order):
+            message = ctx.said(order)
+            yield from evidence.lines(message, order)
+            room -= size_of(message)
+            if room < 0:
+                # A log that was taken in at once: further back, what was only mentioned weighs nothing any more.
+                break
     older: set[tuple[int, int]] = set()
     for entity in ctx.timeline.working.in_use():
         older.update(evidence.places(entity))
@@ -115,6 +119,11 @@ def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
         for line in evidence.lines(ctx.said(order), order):
             if line.part in by_order[order]:
                 yield line
+
+
+def _newest_first(digest: Item) -> Iterator[int]:
+    for first, last in reversed(digest.covers):
+        yield from range(last, first - 1, -1)
 
 
 def _value(line: EvidenceLine, visible: set[str], weights: dict[str, float]) -> float:

@@ -42,5 +42,5 @@ def mask_output(
     item: Item, ctx: PassContext, *, by: str, why: str = "large output of an old call", **size: int
 ) -> Item:
     """A tool result as a placeholder with a preview."""
-    text = preview(ctx.said(item.order).text, item.id, ctx, **size)
+    text = preview(ctx.said(item.order).text, item.tokens, item.id, ctx, **size)
     return with_result(item, text, ctx, fate="masked", by=by, why=why)

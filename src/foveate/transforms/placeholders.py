@@ -16,14 +16,14 @@ _LONG_VALUE: Final = 400
 
 
 def preview(
-    text: str, reference: str, ctx: PassContext, *, chars: int = _PREVIEW_CHARS, lines: int = _PREVIEW_LINES
+    text: str, tokens: int, reference: str, ctx: PassContext, *, chars: int = _PREVIEW_CHARS, lines: int = _PREVIEW_LINES
 ) -> str:
     """The first and last lines of a text around a note of what is left out."""
     all_lines = text.splitlines()
     head = "\n".join(all_lines[:lines])[:chars]
     tail = "\n".join(all_lines[-lines:])[-chars:] if len(all_lines) > lines else ""
     hint = f", {ctx.recall_tool} restores it" if ctx.recall_tool else ""
-    note = f"[… {len(all_lines)} lines, {ctx.count(text)} tokens; reference {reference}{hint} …]"
+    note = f"[… {len(all_lines)} lines, {tokens} tokens; reference {reference}{hint} …]"
     return "\n".join(piece for piece in (head, note, tail) if piece)
 
 

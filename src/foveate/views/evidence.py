@@ -46,21 +46,33 @@ class EvidenceIndex:
             found = self._read[order] = list(evidence_lines(message, order))
         return found
 
-    def add_evicted(self, before: Iterable[Item], after: Iterable[Item], said: list[Message]) -> None:
-        """Index the messages that stood in `before` and do not stand in `after`."""
+    def add_evicted(self, before: list[Item], after: Iterable[Item], said: list[Message], room: int) -> None:
+        """Index the messages that stood in `before` and not in `after`, newest first, up to `room` characters."""
         staying = {item.order for item in after if not item.is_digest and item.fate == "verbatim"}
-        for item in before:
-            order = item.order
-            if item.is_digest or order in staying or order in self._evicted or order >= len(said):
-                continue
+        evicted = [
+            item.order
+            for item in before
+            if not item.is_digest and item.order not in staying and item.order not in self._evicted
+        ]
+        first = len(evicted)
+        while first and room > 0:
+            first -= 1
+            room -= size_of(said[evicted[first]])
+        for order in evicted[:first]:
             self._evicted[order] = None
-            for line in self.lines(said[order], order):
-                for entity in line.entities:
-                    places = self._places.setdefault(entity, [])
-                    places.append((order, line.part))
-                    del places[:-_PLACES]
+        for order in evicted[first:]:
+            self._evicted[order] = None
+            self._index(self.lines(said[order], order))
         # Only a memo between the pass that chose and the fold that records; kept longer it would double the log.
         self._read.clear()
+
+    def _index(self, lines: list[EvidenceLine]) -> None:
+        for line in lines:
+            for entity in line.entities:
+                places = self._places.setdefault(entity, [])
+                places.append((line.order, line.part))
+                if len(places) > _PLACES:
+                    del places[0]
 
     def evicted_since(self, count: int) -> list[int]:
         """The positions of evicted messages, but for the first `count` of them."""
@@ -82,6 +94,20 @@ def evidence_lines(message: Message, order: int) -> Iterable[EvidenceLine]:
             named = entities(text)
             if named:
                 yield EvidenceLine(order, part, text, tuple(dict.fromkeys(named)))
+
+
+def size_of(message: Message) -> int:
+    """The characters of a message, words and calls."""
+    size = 0
+    for part in message.parts:
+        match part:
+            case Text(text=text) | ToolResult(text=text):
+                size += len(text)
+            case ToolCall(arguments=arguments):
+                size += len(arguments)
+            case _:
+                continue
+    return size
 
 
 def text_lines(message: Message) -> list[str]:

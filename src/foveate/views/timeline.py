@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from foveate.budget.accounting import message_tokens
+from foveate.budget.accounting import Precounted, message_tokens
 from foveate.budget.calibrate import Calibration
 from foveate.budget.tokens import TokenCounter
 from foveate.log.context import AgentContext
@@ -32,6 +32,13 @@ from foveate.views.mending import Mender
 from foveate.views.working_set import WorkingSet
 
 
+# Characters indexed for each token that a reduction leaves: of a log taken in at once, only the newer part.
+_INDEXED: Final = 40
+
+
+_MANY: Final = 100
+
+
 class Sent(NamedTuple):
     """The last recorded call: what it had, and when."""
 
@@ -54,7 +61,7 @@ class Timeline:
     """Everything a compile needs to know of a log, kept up event by event."""
 
     def __init__(self, counter: TokenCounter) -> None:
-        self.counter = counter
+        self.counter = Precounted(counter)
         self.length = 0
         self.said: list[Message] = []
         self._positions: dict[str, int] = {}
@@ -88,9 +95,15 @@ class Timeline:
 
     def advance(self, events: list[Event], length: int) -> None:
         """Take the events up to `length` that were not taken yet."""
+        many = length - self.length >= _MANY
+        if many:
+            new = (events[index].body for index in range(self.length, length))
+            self.counter.prepare(body.message for body in new if isinstance(body, MessageAppended))
         for index in range(self.length, length):
             self._take(events[index].body)
         self.length = length
+        if many:
+            self.counter.forget()
 
     def count(self, message: Message) -> int:
         """The tokens of a message in a request."""
@@ -169,7 +182,7 @@ class Timeline:
         self.mender.seal()
         before = self.mender.items
         after = rearranged(before, body)
-        self.evidence.add_evicted(before, after, self.said)
+        self.evidence.add_evicted(before, after, self.said, _INDEXED * body.after)
         self.shared = min(self.shared, common_prefix(before, after))
         self.shared_tokens = sum(item.tokens for item in before[: self.shared])
         self.mender.replace(after)

@@ -1,0 +1,173 @@
+"""What the README and the documentation show is run: every snippet, every command, every example.
+
+A ```text title="output" block right behind a snippet or command is its output, and must stay so. After an intended
+change, `FOVEATE_UPDATE_DOCS=1 uv run pytest tests/docs` writes the new outputs into the pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SCRIPTS = Path(sys.executable).parent
+UPDATE = os.environ.get("FOVEATE_UPDATE_DOCS") == "1"
+
+RUN = ("foveate ", "uv run foveate ", "uv run python examples/")
+# Every command on a page is run or stands here with the reason why not.
+NOT_RUN = {
+    "pip install uv && uv run foveate explain --sample --budget 4000": "installs; its second half is run by itself",
+    "git clone": "needs a network",
+    "uv sync": "installs",
+    "uv run pytest": "would run itself",
+    "FOVEATE_UPDATE_DOCS=1 uv run pytest tests/docs": "would run itself",
+    "uv run ruff": "a check of its own",
+    "uv run mypy": "a check of its own",
+    "uv run basedpyright": "a check of its own",
+    "uv run lint-imports": "a check of its own",
+    "make fuzz": "takes many minutes",
+    "make bench": "takes many minutes, and wants recorded sessions",
+    "make check": "the checks have tests of their own",
+    "make docs": "wants the documentation's dependencies",
+    "uv run --group docs mkdocs": "wants the documentation's dependencies",
+    "uv run python -m bench.": "takes many minutes, and wants recorded sessions",
+}
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, its text, and the output shown behind it."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    output: str | None
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+_FENCE = re.compile(
+    r'^```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^```$(?:\s*^```text title="output"\n(?P<output>.*?)^```$)?',
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    source = page.read_text(encoding="utf-8")
+    for found in _FENCE.finditer(source):
+        line = source.count("\n", 0, found.start()) + 1
+        yield Block(page, line, found["language"], found["text"], found["output"])
+
+
+def commands() -> list[tuple[Block, str]]:
+    found = []
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language in ("console", "bash"):
+                for line in block.text.splitlines():
+                    command = line.removeprefix("$ ").split("  #")[0].strip()
+                    if command and not command.startswith("#"):
+                        found.append((block, command))
+    return found
+
+
+COMMANDS = commands()
+RUNNABLE = [(block, command) for block, command in COMMANDS if command.startswith(RUN)]
+
+
+def with_python(page: Path) -> bool:
+    return any(block.language == "python" for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if with_python(page)], ids=lambda page: page.name)
+def test_snippets_of_a_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The snippets of a page run in order, in one namespace, and print what the page shows."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__page__"}
+    for block in blocks(page):
+        if block.language != "python":
+            continue
+        printed = io.StringIO()
+        code = compile("\n" * block.line + block.text, str(page), "exec")
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)  # noqa: S102  the page's own code
+        compare(block, printed.getvalue())
+
+
+@pytest.mark.parametrize(("block", "command"), RUNNABLE, ids=[command for _, command in RUNNABLE])
+def test_command(block: Block, command: str, tmp_path: Path) -> None:
+    """A command on a page works as it stands, through the installed script."""
+    program = command.removeprefix("uv run ")
+    directory = ROOT if program.startswith("python examples/") else tmp_path
+    (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello"}]', encoding="utf-8")
+    path = os.pathsep.join([str(SCRIPTS), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        ["bash", "-o", "errexit", "-c", program],
+        cwd=directory,
+        env={**os.environ, "PATH": path, "COLUMNS": "160", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{block.place}: {command}\n{done.stderr[-2000:]}"
+    assert done.stdout.strip()
+    if block.text.strip().removeprefix("$ ") == command:
+        compare(block, done.stdout)
+
+
+def test_every_command_is_run_or_excused() -> None:
+    """A command that no test runs is one that somebody decided not to run."""
+    unknown = [
+        f"{block.place}: {command}"
+        for block, command in COMMANDS
+        if not command.startswith(RUN) and not any(command.startswith(known) for known in NOT_RUN)
+    ]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_example(example: Path, tmp_path: Path) -> None:
+    """Every example runs by itself, from anywhere, and warns of nothing."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(example)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip()
+
+
+def test_every_decision_is_listed() -> None:
+    """A decision nobody can find was not recorded."""
+    listed = (ROOT / "docs" / "decisions" / "index.md").read_text(encoding="utf-8")
+    files = {path.name for path in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
+    assert files
+    assert {name for name in files if name not in listed} == set()
+
+
+def compare(block: Block, printed: str) -> None:
+    if block.output is None or trimmed(printed) == trimmed(block.output):
+        return
+    if UPDATE:
+        source = block.page.read_text(encoding="utf-8")
+        shown = f'```text title="output"\n{block.output}```'
+        assert source.count(shown) == 1, f"{block.place}: the same output stands twice on the page"
+        fresh = f'```text title="output"\n{trimmed(printed)}\n```'
+        block.page.write_text(source.replace(shown, fresh), encoding="utf-8")
+        return
+    assert trimmed(printed) == trimmed(block.output), f"{block.place}: FOVEATE_UPDATE_DOCS=1 writes the new output"
+
+
+def trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
