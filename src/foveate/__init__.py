@@ -27,7 +27,8 @@ from foveate.log.events import Event
 from foveate.log.messages import Message
 from foveate.log.router import DefaultRouter
 from foveate.log.semantics import TOOLS, ToolSemantics
-from foveate.log.state import AgentState, ContextSection
+from foveate.log.sections import ContextSection
+from foveate.log.state import AgentState
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
 from foveate.transforms import Boundary, ObservationMasking, Transparent

@@ -6,6 +6,8 @@ from tests.dialogue import call, calls, exchange, lines, reading, result, says, 
 
 from foveate import UnknownReferenceError
 from foveate.log.events import RecallRecorded
+from foveate.log.items import Item, Line
+from foveate.log.messages import MessageMeta, text_message
 
 DEFECTS = [
     {"role": "system", "content": "House rules."},
@@ -105,13 +107,16 @@ def test_a_message_of_which_a_line_is_shown_anywhere_is_not_called_dropped() -> 
 @pytest.mark.xfail(strict=True, reason="BUG: no message is ever `recalled` in the account though its lines are shown, explain.py:149-166")
 def test_a_recalled_message_is_called_recalled() -> None:
     """It was evicted and is shown again, in part."""
-    session = session_of([user("go"), *exchange("x", "Read", "The zanzibar_protocol uses port 4711.", file_path="doc.md"), *work(8)], budget=2_500)
+    session = session_of([user("go"), *exchange("x", "Read", lines(30), file_path="doc.md"), *work(8)], budget=2_500)
     session.compile()
-    session.append(user("Which port does zanzibar_protocol use?"))
+    anchor = session.append(user("What did doc.md say?"))
+    quoted = Line(kind="evidence", text="line 0: the quick brown fox", source="m3", order=2)
+    shown = text_message(f"{anchor}.recall", "user", f"[recalled]\n{quoted.text}", MessageMeta(kind="recall"))
+    item = Item(id=shown.id, message=shown, tokens=20, order=83, group=shown.id, fate="recalled", by="recall", lines=(quoted,))
+    session.record(RecallRecorded(anchor=anchor, item=item, references=("m3",)))
     view = session.compile()
-    (recall,) = (event.body for event in session.events if isinstance(event.body, RecallRecorded))
 
-    assert "m3" in recall.references
+    assert quoted.text in view.to("text")
     assert {record.id: record.fate for record in view.explain().fates}["m3"] == "recalled"
 
 

@@ -16,7 +16,8 @@ from foveate.errors import ConfigError
 from foveate.log.events import Body, SummaryRecorded
 from foveate.log.items import Item
 from foveate.log.messages import Message
-from foveate.log.state import AgentState, ContextSection
+from foveate.log.sections import ContextSection
+from foveate.log.state import AgentState
 from foveate.views.timeline import Timeline, common_prefix
 from foveate.wire import openai_chat
 

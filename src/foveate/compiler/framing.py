@@ -9,7 +9,8 @@ from foveate.budget.accounting import framing_tokens, message_tokens
 from foveate.budget.tokens import TokenCounter
 from foveate.log.context import AgentContext
 from foveate.log.messages import Message, MessageMeta, text_message
-from foveate.log.state import AgentState, CacheTier, ContextSection
+from foveate.log.sections import CacheTier, ContextSection
+from foveate.log.state import AgentState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import msgspec
 
 from foveate.log.items import Item
 from foveate.log.messages import Message
+from foveate.log.sections import ContextSection
 
 SCHEMA_VERSION = 1
 Trigger = Literal["must", "free", "pays", "asked"]
@@ -126,6 +127,7 @@ class CallRecorded(_Body, frozen=True, tag="call_recorded"):
     predicted_cached: int
     payload_sha256: str
     now: float | None = None
+    sections: tuple[ContextSection, ...] = ()
 
 
 class HandoffIngested(_Body, frozen=True, tag="handoff_ingested"):

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from foveate.log.context import AgentContext
 from foveate.log.events import RecallRecorded
-
-CacheTier = Literal["stable", "volatile"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextSection:
-    """A named piece of text beside the history.
-
-    A stable section stands right after the system prompt, a volatile one after the history.
-    """
-
-    name: str
-    content: str
-    source: str | None = None
-    tier: CacheTier = "volatile"
+from foveate.log.sections import ContextSection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.compilers import Compiler, PipelineCompiler
 from foveate.compiler.policy import CompactWhen, Policy
+from foveate.compiler.rebuild import rebuilt_call
 from foveate.compiler.summaries import Summarizer, SummaryRequest, pending_summary, refused
 from foveate.errors import ConfigError, MessageError, UnknownReferenceError
 from foveate.log.codec import dump_events
@@ -34,7 +35,8 @@ from foveate.log.events import (
 )
 from foveate.log.messages import Message
 from foveate.log.router import AgentStep, DefaultRouter, Router
-from foveate.log.state import AgentState, ContextSection
+from foveate.log.sections import ContextSection
+from foveate.log.state import AgentState
 from foveate.recall import excerpt
 from foveate.session.answering import answer_recall
 from foveate.session.observing import Observers, log_compile
@@ -247,6 +249,10 @@ class Session:
                 self.record(await self._summary(self._summarizer, request, timeout), time=now)
         return self.compile(now=now, sections=sections)
 
+    def call(self, number: int) -> CompiledContext:
+        """Call `number` as it was sent, folded from the events recorded for it; nothing is decided again."""
+        return rebuilt_call(self._context, number, self._counter)
+
     # --- what was said --------------------------------------------------------------------------------------------
 
     @property
@@ -390,4 +396,5 @@ def _call(view: CompiledContext, now: float | None) -> CallRecorded:
         predicted_cached=view.predicted_cached,
         payload_sha256=view.payload_sha256,
         now=now,
+        sections=view.sections,
     )
