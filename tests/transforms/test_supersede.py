@@ -118,7 +118,7 @@ def test_a_file_of_the_same_name_elsewhere_retires_nothing() -> None:
     ) == {}
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: `cat a.py > b.py` shows nothing, yet retires the read of b.py as 'read again' with a newer result that is empty, semantics.py:169")
+@pytest.mark.xfail(strict=True, reason="BUG: `cat a.py > b.py` shows nothing, yet the read of a.py becomes '[outdated: a.py was overwritten later]', semantics.py:169, supersede.py:46")
 def test_a_copy_of_a_file_does_not_retire_the_read_of_its_source() -> None:
     """`cat a.py > b.py` shows nothing of a.py."""
     assert superseded(*exchange("1", "Bash", CONTENT, command="cat a.py"), *exchange("2", "Bash", "", command="cat a.py > b.py")) == {}

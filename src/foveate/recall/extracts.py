@@ -10,7 +10,8 @@ from foveate.recall.terms import Matcher, Term
 
 _SHORT: Final = 160
 _LONG_LINE: Final = 200
-_SENTENCE: Final = re.compile(r".{30,240}?(?:[.!?。！？](?=\s|$)|[,;}\]、](?=\s|$)|$)|.{1,240}", re.DOTALL)
+# Sentences only: the fields of a record on one long line belong together.
+_SENTENCE: Final = re.compile(r"[^.!?。！？]*(?:[.!?](?!\s|$)[^.!?。！？]*)*(?:[.!?。！？]+\s*|$)")
 _GAP: Final = "…"
 # A term already shown in a better line still counts a little: a second mention may be the one that matters.
 _AGAIN: Final = 0.3
@@ -39,7 +40,7 @@ def _segments(text: str) -> list[tuple[str, str]]:
     """Lines, long ones by sentences, each with what joins it to the one before."""
     segments: list[tuple[str, str]] = []
     for line in text.split("\n"):
-        pieces = _SENTENCE.findall(line) if len(line) > _LONG_LINE else [line]
+        pieces = [p for p in _SENTENCE.findall(line) if p] if len(line) > _LONG_LINE else [line]
         segments += [(piece, "" if number else "\n") for number, piece in enumerate(pieces)]
     return segments
 

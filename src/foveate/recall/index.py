@@ -25,7 +25,7 @@ _NEWEST: Final = (
 )
 # Below this many passages a share says nothing about how common a term is.
 _SMALL: Final = 40
-_COMMON: Final = 0.25
+_COMMON: Final = 0.5
 
 
 class Hit(NamedTuple):
