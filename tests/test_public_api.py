@@ -17,7 +17,9 @@ def test_all_is_sorted() -> None:
 def test_all_is_what_is_visible() -> None:
     """Nothing leaks, nothing is missing."""
     visible = {
-        name for name, value in vars(foveate).items() if not name.startswith("_") and not isinstance(value, types.ModuleType)
+        name
+        for name, value in vars(foveate).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
     }
 
     assert visible == set(foveate.__all__)

@@ -37,9 +37,7 @@ def test_a_warm_call_is_cheap() -> None:
     growth=st.integers(-10, 10**5),
     read=st.sampled_from([0.0, 0.02, 0.1, 0.25, 0.5, 1.0]),
 )
-def test_marks_are_ordered_and_within_the_budget(
-    budget: int, floor: int, growth: int, read: float
-) -> None:
+def test_marks_are_ordered_and_within_the_budget(budget: int, floor: int, growth: int, read: float) -> None:
     """The low mark is under the high one, at the floor or above, and not absurdly low."""
     high, low = marks(budget, floor, growth, replace(DEFAULT_RULES, read=read))
 

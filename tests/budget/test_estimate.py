@@ -1,5 +1,4 @@
 """Counting without a tokenizer: close in every script."""
-# ruff: noqa: RUF001
 
 from __future__ import annotations
 
@@ -108,9 +107,7 @@ LOG = "\n".join(
     for line in range(50)
 )
 
-BASE64 = base64.b64encode(
-    b"".join(hashlib.sha256(bytes([each])).digest() for each in range(200))
-).decode()
+BASE64 = base64.b64encode(b"".join(hashlib.sha256(bytes([each])).digest() for each in range(200))).decode()
 
 SAMPLES = {
     "english": ENGLISH,

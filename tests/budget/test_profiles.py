@@ -93,6 +93,4 @@ def test_impossible_values_are_refused() -> None:
     with pytest.raises(ConfigError, match="`window` of 'x' must be 1 token or more, got 0"):
         ModelProfile(name="x", window=0)
     with pytest.raises(ConfigError, match="`read` of the cache rules"):
-        CacheRules(
-            minimum_tokens=0, ttl_seconds=0, breakpoints=0, lookback_blocks=0, write=1, read=-1
-        )
+        CacheRules(minimum_tokens=0, ttl_seconds=0, breakpoints=0, lookback_blocks=0, write=1, read=-1)

@@ -134,10 +134,7 @@ def test_without_the_tokenizer_the_counter_says_so() -> None:
 
 def test_importing_is_light() -> None:
     """Neither the tokenizer nor the price list is loaded before it is needed."""
-    script = (
-        "import sys, foveate.budget\n"
-        "print({'splintr', 'genai_prices'} & set(sys.modules) or 'nothing')"
-    )
+    script = "import sys, foveate.budget\nprint({'splintr', 'genai_prices'} & set(sys.modules) or 'nothing')"
     assert _python(script) == "nothing"
 
 
@@ -150,7 +147,5 @@ def test_images_have_a_price() -> None:
 
 
 def _python(script: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return done.stdout.strip()

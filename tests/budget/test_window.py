@@ -13,9 +13,7 @@ SIZES = st.integers(min_value=0, max_value=10**7)
 
 
 @given(window=st.integers(1, 10**7), used=SIZES, output=SIZES, system=SIZES)
-def test_used_remaining_and_reserved_fill_the_window(
-    window: int, used: int, output: int, system: int
-) -> None:
+def test_used_remaining_and_reserved_fill_the_window(window: int, used: int, output: int, system: int) -> None:
     """Nothing is promised twice: what remains is what is neither used nor reserved."""
     if output + system >= window:
         with pytest.raises(ConfigError, match="`reserved_output`"):
@@ -53,9 +51,7 @@ def test_sizes_are_positive(option: str) -> None:
         TokenBudget(**{"window": 10, option: 0})
 
 
-@pytest.mark.parametrize(
-    "option", ["used", "reserved_output", "reserved_system", "minimum_headroom"]
-)
+@pytest.mark.parametrize("option", ["used", "reserved_output", "reserved_system", "minimum_headroom"])
 def test_amounts_are_not_negative(option: str) -> None:
     """A negative amount is refused by name."""
     with pytest.raises(ConfigError, match=f"`{option}` must be 0 tokens or more, got -1"):

@@ -13,7 +13,11 @@ import pytest
 CHAT = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "订单总额是多少？"},
-    {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}]},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}],
+    },
     {"role": "tool", "tool_call_id": "c1", "content": "total_cents=4200\n" * 400},
     {"role": "user", "content": "And in euros?"},
 ]
@@ -88,7 +92,12 @@ def test_the_sample_needs_no_file() -> None:
         (["compile", "-"], '[{"role": "robot", "content": "x"}]', 1, "unknown `role` 'robot'"),
         (["compile", "-"], '[{"role": "tool", "content": "x"}]', 1, "`tool_call_id` must be"),
         (["compile"], "", 2, "no FILE was given"),
-        (["compile", "-", "--budget", "3"], '[{"role": "user", "content": "hello there, my friend"}]', 3, "`budget` is 3"),
+        (
+            ["compile", "-", "--budget", "3"],
+            '[{"role": "user", "content": "hello there, my friend"}]',
+            3,
+            "`budget` is 3",
+        ),
         (["compile", "-", "--policy", "magic", "--budget", "99"], "[]", 2, "unknown `policy` 'magic'"),
         (["compile", "-", "--model", "no-such-model"], "[]", 2, "no-such-model"),
         (["explain", "--sample", "file.json"], "", 2, "not both"),

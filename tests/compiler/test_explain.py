@@ -104,7 +104,6 @@ def test_a_message_of_which_a_line_is_shown_anywhere_is_not_called_dropped() -> 
         assert not quoted & dropped, turn
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: no message is ever `recalled` in the account though its lines are shown, explain.py:149-166")
 def test_a_recalled_message_is_called_recalled() -> None:
     """It was evicted and is shown again, in part."""
     session = session_of([user("go"), *exchange("x", "Read", lines(30), file_path="doc.md"), *work(8)], budget=2_500)
@@ -112,7 +111,9 @@ def test_a_recalled_message_is_called_recalled() -> None:
     anchor = session.append(user("What did doc.md say?"))
     quoted = Line(kind="evidence", text="line 0: the quick brown fox", source="m3", order=2)
     shown = text_message(f"{anchor}.recall", "user", f"[recalled]\n{quoted.text}", MessageMeta(kind="recall"))
-    item = Item(id=shown.id, message=shown, tokens=20, order=83, group=shown.id, fate="recalled", by="recall", lines=(quoted,))
+    item = Item(
+        id=shown.id, message=shown, tokens=20, order=83, group=shown.id, fate="recalled", by="recall", lines=(quoted,)
+    )
     session.record(RecallRecorded(anchor=anchor, item=item, references=("m3",)))
     view = session.compile()
 

@@ -38,7 +38,11 @@ def test_incremental_and_whole_are_the_same_bytes() -> None:
         rebuilt = Session.from_events(load_events(live.dump()), budget=2_500)
         expected = rebuilt.preview()
         view = live.compile()
-        assert (view.payload, view.payload_sha256, view.tokens) == (expected.payload, expected.payload_sha256, expected.tokens)
+        assert (view.payload, view.payload_sha256, view.tokens) == (
+            expected.payload,
+            expected.payload_sha256,
+            expected.tokens,
+        )
 
 
 def test_a_change_of_framing_changes_the_hash() -> None:

@@ -20,14 +20,20 @@ def test_the_order_of_the_stages_is_the_one_of_the_design() -> None:
 def test_isolation_stands_behind_the_repair_or_first() -> None:
     """It decides first what finished turns leave."""
     assert [pass_name(stage) for stage in stages(Policy(name="x"))][:2] == ["repair", "isolate"]
-    assert [pass_name(stage) for stage in stages(Policy(name="x", passes=(Drop(), Truncate())))] == ["isolate", "drop", "truncate"]
+    assert [pass_name(stage) for stage in stages(Policy(name="x", passes=(Drop(), Truncate())))] == [
+        "isolate",
+        "drop",
+        "truncate",
+    ]
     assert [pass_name(stage) for stage in stages(Policy(name="x", passes=()))] == ["isolate"]
 
 
 def test_policies_are_found_by_name() -> None:
     """And an unknown name is refused with the known ones."""
     assert policy_named("mask") is POLICIES["mask"]
-    with pytest.raises(ConfigError, match=r"unknown `policy` 'fast'; known are default, patient, transparent, mask, drop"):
+    with pytest.raises(
+        ConfigError, match=r"unknown `policy` 'fast'; known are default, patient, transparent, mask, drop"
+    ):
         policy_named("fast")
 
 
@@ -57,7 +63,9 @@ def test_a_policy_of_ones_own_is_used_and_named() -> None:
 
 def test_last_n_exchanges_are_verbatim_where_there_is_room() -> None:
     """Three, by default."""
-    session = session_of([user("go"), *work(10, reads=1, size=5), user("now")], budget=3_000, compact_when=lambda *_: True)
+    session = session_of(
+        [user("go"), *work(10, reads=1, size=5), user("now")], budget=3_000, compact_when=lambda *_: True
+    )
     view = session.compile()
     fates = {record.id: record.fate for record in view.explain().fates}
 

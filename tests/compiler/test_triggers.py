@@ -131,7 +131,9 @@ def test_a_reduction_that_brought_nothing_is_not_tried_again_on_the_same_input()
         runs.append(ctx.number)
         return draft
 
-    session = session_of([user("go"), *reading(18)], budget=16_000, passes=(nothing,), isolation=nothing, compact_when=lambda *_: True)
+    session = session_of(
+        [user("go"), *reading(18)], budget=16_000, passes=(nothing,), isolation=nothing, compact_when=lambda *_: True
+    )
     first, second = session.compile(), session.compile()
 
     assert [type(body).__name__ for body in first.proposed] == ["DiagnosticRecorded"]

@@ -26,7 +26,9 @@ async def _filled(scribe: Scribe, steps: int) -> foveate.Session:
         budget=1_500, policy="patient", summarizer=PydanticAISummarizer(model=FunctionModel(scribe))
     )
     for step in range(steps):
-        session.append({"role": "user", "content": f"Step {step}: " + f"look at src/module_{step}.py and fix it. " * 12})
+        session.append(
+            {"role": "user", "content": f"Step {step}: " + f"look at src/module_{step}.py and fix it. " * 12}
+        )
         await session.acompile()
         session.append({"role": "assistant", "content": f"Done with module_{step}."})
     return session

@@ -68,7 +68,6 @@ def test_the_newest_call_with_an_id_is_found() -> None:
     assert session.context.call("b") is None
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: log.calls keeps only the newest call of an id, so an older snapshot loses its own (context.py:40,101)")
 def test_a_snapshot_keeps_its_own_call_when_the_id_is_used_again_later() -> None:
     """A snapshot's answers do not depend on what was appended after it."""
     session = session_of([user("x"), calls(call("a", "first")), result("a", "1")])

@@ -40,7 +40,9 @@ def test_events_cannot_be_changed() -> None:
 
 def test_a_body_names_its_kind_on_the_wire() -> None:
     """Stored events are readable without the code that wrote them."""
-    event = Event(session="s", seq=3, body=MessageAppended(message=text_message("m1", "user", "hi", MessageMeta())), time=1.0)
+    event = Event(
+        session="s", seq=3, body=MessageAppended(message=text_message("m1", "user", "hi", MessageMeta())), time=1.0
+    )
 
     assert msgspec.json.decode(encode_event(event)) == {
         "session": "s",

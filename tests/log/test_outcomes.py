@@ -35,7 +35,6 @@ def test_words_inside_a_file_are_no_error() -> None:
     assert outcome_of("import logging\n\nraise ValueError('Error: exit code 1')") == "ok"
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: a file that begins with the word Error reads as a failed execution, outcomes.py:22 (`error\\b` without a colon)")
 def test_a_file_about_errors_is_no_error() -> None:
     """A heading is content, not a failure."""
     assert outcome_of("# Error handling\nAll errors are JSON.") == "ok"

@@ -1,6 +1,5 @@
 """Routing: where a step's output goes, with which meta, and what was odd about it."""
 
-import pytest
 from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
 from foveate import DefaultRouter, ToolSemantics
@@ -29,7 +28,9 @@ def test_a_user_message_starts_a_turn() -> None:
     assert [(m.meta.turn, m.meta.execution_id) for m in session.messages] == [
         (1, "x1"), (1, "x1"), (2, "x2"), (2, "x2"), (2, "x2"),
     ]  # fmt: skip
-    kinds = [type(e.body) for e in session.events if isinstance(e.body, ExecutionStarted | ExecutionEnded | MessageAppended)]
+    kinds = [
+        type(e.body) for e in session.events if isinstance(e.body, ExecutionStarted | ExecutionEnded | MessageAppended)
+    ]
     assert kinds[:2] == [ExecutionStarted, MessageAppended]
     assert kinds[3:6] == [ExecutionEnded, ExecutionStarted, MessageAppended]
 
@@ -63,8 +64,19 @@ def test_results_carry_tool_outcome_and_resources() -> None:
     )
     read, written = session.messages[2].meta, session.messages[3].meta
 
-    assert (read.tool_name, read.outcome, read.reads, read.writes, read.origin) == ("Read", "ok", ("a.py",), (), "tool_result")
-    assert (written.tool_name, written.outcome, written.writes, written.origin) == ("Write", "error", ("b.py",), "error")
+    assert (read.tool_name, read.outcome, read.reads, read.writes, read.origin) == (
+        "Read",
+        "ok",
+        ("a.py",),
+        (),
+        "tool_result",
+    )
+    assert (written.tool_name, written.outcome, written.writes, written.origin) == (
+        "Write",
+        "error",
+        ("b.py",),
+        "error",
+    )
     assert session.messages[1].meta.origin == "tool_call"
 
 
@@ -127,7 +139,6 @@ def test_custom_tool_semantics_are_used_for_resources() -> None:
     assert undeclared.reads == ()
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the outcome of an orphan ignores `is_error`, router.py:73 passes no extra")
 def test_is_error_counts_for_a_result_without_its_call_too() -> None:
     """What the wire says about an outcome wins over what the text looks like."""
     session = session_of([user("go"), {**result("ghost", "it went badly"), "is_error": True}])
@@ -137,6 +148,8 @@ def test_is_error_counts_for_a_result_without_its_call_too() -> None:
 
 def test_an_outcome_given_by_the_caller_is_kept() -> None:
     """is_error false on a text that looks like an error is no error."""
-    session = session_of([user("go"), calls(call("a", "grep", pattern="x")), {**result("a", "Error: seen in log"), "is_error": False}])
+    session = session_of(
+        [user("go"), calls(call("a", "grep", pattern="x")), {**result("a", "Error: seen in log"), "is_error": False}]
+    )
 
     assert session.messages[2].meta.outcome == "ok"

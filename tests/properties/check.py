@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import foveate
 from bench.validity import problems
+
+import foveate
 from foveate.invariants import Facts, broken
 from foveate.views.draft import Draft, PassContext, pass_name
 
@@ -86,7 +87,11 @@ def check_session(rng: random.Random, count: int, *, replay: bool = True) -> Out
 
 
 def check_view(
-    view: foveate.CompiledContext, request: list[dict[str, Any]], previous: list[dict[str, Any]] | None, *, reframed: bool
+    view: foveate.CompiledContext,
+    request: list[dict[str, Any]],
+    previous: list[dict[str, Any]] | None,
+    *,
+    reframed: bool,
 ) -> None:
     """Valid, within budget, accounted for, and an extension of the last request unless it was reduced."""
     found = [problem for problem in problems(request) if "no messages" not in problem]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
-
-import foveate
 from bench.logs import RecordedSession, data_root, load_sessions
 from bench.validity import problems
+
+import foveate
 
 ROOT = data_root()
 if ROOT is None and not os.environ.get("CI"):

@@ -1,6 +1,5 @@
 """Distil: of all that is evicted, the lines worth their tokens stay verbatim."""
 
-import pytest
 from tests.dialogue import drafted, exchange, lines, reading, says, session_of, user
 
 from foveate.transforms import Distil, Fold
@@ -17,14 +16,11 @@ def evidence(draft) -> list[tuple[str, str]]:
     return [(line.source, line.text) for item in draft.items for line in item.lines if line.kind == "evidence"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason='BUG: the JSON of the call (`{"pattern": "apply_discount"}`) is quoted instead of what the file says about it: being '
-    "shorter it is taken first and makes the name visible, distil.py:_value and evidence.py:text_lines",
-)
 def test_lines_that_actions_use_come_before_lines_that_were_only_seen() -> None:
     """What an action used is likely to be used again."""
-    output = "\n".join([*(f"unrelated_thing_{n} = {n}" for n in range(60)), "def apply_discount(order): return order.total"])
+    output = "\n".join(
+        [*(f"unrelated_thing_{n} = {n}" for n in range(60)), "def apply_discount(order): return order.total"]
+    )
     _, after, _ = distilled(
         [
             user("go"),
@@ -69,7 +65,14 @@ def test_what_is_visible_anyway_is_not_quoted() -> None:
     """No token is spent twice."""
     shown = "special_identifier_7 lives in src/shown.py"
     _, after, _ = distilled(
-        [user("go"), *exchange("1", "Read", shown, file_path="src/old.py"), *reading(4), user("next"), says(f"Note: {shown}")], limit=2_000
+        [
+            user("go"),
+            *exchange("1", "Read", shown, file_path="src/old.py"),
+            *reading(4),
+            user("next"),
+            says(f"Note: {shown}"),
+        ],
+        limit=2_000,
     )
 
     assert all("special_identifier_7" not in text for _, text in evidence(after))

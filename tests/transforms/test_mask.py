@@ -66,7 +66,9 @@ def test_a_placeholder_is_restorable_word_for_word() -> None:
 
 def test_one_line_of_a_megabyte_gives_a_short_placeholder() -> None:
     """A minified file has no lines to preview."""
-    (item,) = masked([user("go"), *exchange("1", "Read", "var a_1=2;" * 100_000, file_path="min.js"), user("next"), says("ok")]).values()
+    (item,) = masked(
+        [user("go"), *exchange("1", "Read", "var a_1=2;" * 100_000, file_path="min.js"), user("next"), says("ok")]
+    ).values()
 
     assert item.tokens < 400
 

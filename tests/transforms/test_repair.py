@@ -15,7 +15,9 @@ def test_a_sound_draft_is_the_same_draft() -> None:
 
 def test_what_a_pass_tore_apart_is_mended() -> None:
     """A call that lost its result gets a stand-in, a result that lost its call becomes a note."""
-    draft, ctx = drafted(session_of([user("go"), *exchange("a", "Read", "x", file_path="f"), *exchange("b", "Read", "y", file_path="g")]))
+    draft, ctx = drafted(
+        session_of([user("go"), *exchange("a", "Read", "x", file_path="f"), *exchange("b", "Read", "y", file_path="g")])
+    )
     torn = Draft(tuple(item for item in draft.items if item.id not in ("m3", "m4")))
 
     assert [(item.id, item.message.role, item.message.text) for item in Repair()(torn, ctx).items] == [
@@ -29,7 +31,9 @@ def test_what_a_pass_tore_apart_is_mended() -> None:
 def test_repair_is_idempotent() -> None:
     """Twice is once."""
     draft, ctx = drafted(
-        session_of([user("go"), result("ghost", "x"), calls(call("a", "f"), call("a", "f")), result("a", "1"), user("")])
+        session_of(
+            [user("go"), result("ghost", "x"), calls(call("a", "f"), call("a", "f")), result("a", "1"), user("")]
+        )
     )
     once = Repair()(draft, ctx)
 

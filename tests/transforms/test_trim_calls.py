@@ -10,12 +10,16 @@ from foveate.transforms import TrimCalls
 
 def arguments(messages) -> dict[str, str]:
     draft, ctx = drafted(session_of(messages))
-    return {item.id: item.message.calls[0].arguments for item in TrimCalls()(draft, ctx).items if item.fate == "trimmed"}
+    return {
+        item.id: item.message.calls[0].arguments for item in TrimCalls()(draft, ctx).items if item.fate == "trimmed"
+    }
 
 
 def test_a_written_file_becomes_a_pointer_and_its_path_stays() -> None:
     """Name, path and outcome are kept; JSON stays JSON."""
-    trimmed = arguments([user("go"), *exchange("w", "Write", "ok", file_path="a.py", content="x = 1\n" * 200), *reading(1)])
+    trimmed = arguments(
+        [user("go"), *exchange("w", "Write", "ok", file_path="a.py", content="x = 1\n" * 200), *reading(1)]
+    )
 
     assert {id: json.loads(text) for id, text in trimmed.items()} == snapshot(
         {
@@ -47,7 +51,16 @@ x = [… 1200 characters; reference m2]\
 
 def test_short_calls_and_the_tail_stay() -> None:
     """Recency protects."""
-    assert arguments([user("go"), *exchange("s", "Bash", "ok", command="ls"), *exchange("w", "Write", "ok", file_path="a", content="x " * 900)]) == {}
+    assert (
+        arguments(
+            [
+                user("go"),
+                *exchange("s", "Bash", "ok", command="ls"),
+                *exchange("w", "Write", "ok", file_path="a", content="x " * 900),
+            ]
+        )
+        == {}
+    )
 
 
 def test_broken_arguments_are_trimmed_into_sound_ones() -> None:

@@ -26,7 +26,10 @@ def test_a_draft_that_fits_is_left_alone() -> None:
 
 def test_large_outputs_yield_before_messages_are_dropped() -> None:
     """A preview is better than nothing."""
-    draft, ctx = drafted(session_of([user("go"), *exchange("1", "Bash", lines(400), command="make"), says("ok"), user("next")]), limit=1_500)
+    draft, ctx = drafted(
+        session_of([user("go"), *exchange("1", "Bash", lines(400), command="make"), says("ok"), user("next")]),
+        limit=1_500,
+    )
     after = Truncate()(draft, ctx)
 
     assert [(item.id, item.fate) for item in after.items] == [
@@ -36,7 +39,16 @@ def test_large_outputs_yield_before_messages_are_dropped() -> None:
 
 def test_an_exchange_goes_whole_or_not_at_all() -> None:
     """At every limit the pairs are whole."""
-    session = session_of([user("go"), calls(call("a", "Read", file_path="x"), call("b", "Read", file_path="y")), result("a", lines(50)), result("b", lines(50)), *reading(3), user("next")])
+    session = session_of(
+        [
+            user("go"),
+            calls(call("a", "Read", file_path="x"), call("b", "Read", file_path="y")),
+            result("a", lines(50)),
+            result("b", lines(50)),
+            *reading(3),
+            user("next"),
+        ]
+    )
     for limit in range(60, 3_000, 60):
         draft, ctx = drafted(session, limit=limit)
         shown = {item.id for item in Truncate()(draft, ctx).items}

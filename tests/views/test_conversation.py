@@ -40,7 +40,10 @@ def test_a_denial_is_one_line() -> None:
 
 def test_of_a_retry_chain_that_failed_only_the_last_attempt_speaks() -> None:
     """One line for three tries."""
-    lines = shown(user("Edit"), *(m for n in range(3) for m in exchange(f"e{n}", "Edit", f"Error: no match {n}", file_path="a.py")))
+    lines = shown(
+        user("Edit"),
+        *(m for n in range(3) for m in exchange(f"e{n}", "Edit", f"Error: no match {n}", file_path="a.py")),
+    )
 
     assert lines == ["user: Edit", "assistant: Edit a.py error: Error: no match 2"]
 

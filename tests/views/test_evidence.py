@@ -17,7 +17,9 @@ def test_only_lines_that_name_something_are_evidence() -> None:
 
 def test_a_call_is_read_line_by_line_too() -> None:
     """What was written to a file can be quoted."""
-    session = session_of([user("go"), *exchange("1", "Write", "ok", file_path="a.py", content="def parse_order():\n    pass")])
+    session = session_of(
+        [user("go"), *exchange("1", "Write", "ok", file_path="a.py", content="def parse_order():\n    pass")]
+    )
 
     assert any("def parse_order():" in line for line in text_lines(session.messages[1]))
 

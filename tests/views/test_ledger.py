@@ -36,13 +36,17 @@ def test_an_error_is_open_until_the_same_tool_succeeds_on_the_same_resource() ->
     elsewhere = exchange("2", "Edit", "ok", file_path="b.py")
     other_tool = exchange("3", "Read", "x", file_path="a.py")
 
-    assert [one.message_id for one in ledger_of(user("go"), *failed, *elsewhere, *other_tool).open_errors.values()] == ["m3"]
+    assert [one.message_id for one in ledger_of(user("go"), *failed, *elsewhere, *other_tool).open_errors.values()] == [
+        "m3"
+    ]
     assert ledger_of(user("go"), *failed, *exchange("4", "Edit", "ok", file_path="a.py")).open_errors == {}
 
 
 def test_of_a_retry_chain_the_last_attempt_is_the_open_one() -> None:
     """Earlier attempts are known as retried, and all as failures."""
-    ledger = ledger_of(user("go"), *(m for n in range(3) for m in exchange(f"e{n}", "Edit", f"Error: no match {n}", file_path="a.py")))
+    ledger = ledger_of(
+        user("go"), *(m for n in range(3) for m in exchange(f"e{n}", "Edit", f"Error: no match {n}", file_path="a.py"))
+    )
 
     assert [(one.message_id, one.text) for one in ledger.open_errors.values()] == [("m7", "Error: no match 2")]
     assert ledger.retried == {"m3", "m5"}
@@ -51,7 +55,9 @@ def test_of_a_retry_chain_the_last_attempt_is_the_open_one() -> None:
 
 def test_a_denial_is_open_like_an_error() -> None:
     """The model must not ask again as if nothing had been said."""
-    (failure,) = ledger_of(user("go"), *exchange("1", "Bash", "Rejected by user", command="git push")).open_errors.values()
+    (failure,) = ledger_of(
+        user("go"), *exchange("1", "Bash", "Rejected by user", command="git push")
+    ).open_errors.values()
 
     assert (failure.outcome, failure.attempt) == ("denied", "Bash git push")
 
@@ -66,7 +72,9 @@ def test_an_error_can_be_settled_by_hand() -> None:
 
 def test_open_errors_are_bounded() -> None:
     """The newest count; an error nobody came back to lapses."""
-    ledger = ledger_of(user("go"), *(m for n in range(12) for m in exchange(f"e{n}", "Edit", "Error: x", file_path=f"f{n}.py")))
+    ledger = ledger_of(
+        user("go"), *(m for n in range(12) for m in exchange(f"e{n}", "Edit", "Error: x", file_path=f"f{n}.py"))
+    )
 
     assert len(ledger.open_errors) == MAX_OPEN_ERRORS
     assert list(ledger.open_errors)[-1] == "Edit f11.py"
@@ -90,7 +98,6 @@ def test_decisions_and_the_plan_are_noted() -> None:
     assert ledger.plan.message_id == "m3"
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: the ledger (ledger.py:98) and fold (fold.py:156) look tools up in the global TOOLS, not in the router's")
 def test_a_plan_tool_declared_by_the_user_is_a_plan() -> None:
     """The table is extendable for every use of it."""
     router = DefaultRouter(tools={"set_goals": ToolSemantics(access="plan")})

@@ -1,6 +1,5 @@
 """Mending: whatever the log has, the request has whole pairs, unique ids and nothing empty."""
 
-import pytest
 from inline_snapshot import snapshot
 from tests.dialogue import COUNTER, call, calls, exchange, result, says, session_of, user
 
@@ -19,7 +18,13 @@ def fates(*messages) -> dict[str, str]:
 
 def test_a_sound_log_passes_unchanged() -> None:
     """What is well formed goes out as it came in."""
-    log = [user("hi"), calls(call("a", "Read", file_path="x"), call("b", "Read", file_path="y")), result("a", "1"), result("b", "2"), says("ok")]
+    log = [
+        user("hi"),
+        calls(call("a", "Read", file_path="x"), call("b", "Read", file_path="y")),
+        result("a", "1"),
+        result("b", "2"),
+        says("ok"),
+    ]
 
     assert sent(*log) == log
     assert set(fates(*log).values()) == {"verbatim"}
@@ -55,7 +60,12 @@ def test_results_out_of_order_stand_with_their_batch() -> None:
     """In any order within the batch, and behind their call if something came between."""
     batch = calls(call("a", "Read", file_path="x"), call("b", "Read", file_path="y"))
 
-    assert sent(user("go"), batch, result("b", "2"), result("a", "1")) == [user("go"), batch, result("b", "2"), result("a", "1")]
+    assert sent(user("go"), batch, result("b", "2"), result("a", "1")) == [
+        user("go"),
+        batch,
+        result("b", "2"),
+        result("a", "1"),
+    ]
     assert sent(user("go"), batch, result("a", "1"), user("hurry"), result("b", "2")) == [
         user("go"), batch, result("a", "1"), result("b", "2"), user("hurry"),
     ]  # fmt: skip
@@ -70,7 +80,10 @@ def test_an_id_used_again_in_a_later_message_is_renamed_with_its_result() -> Non
         *exchange("a", "Read", "third", file_path="z"),
     )
 
-    assert [(m["tool_calls"][0]["id"], r["tool_call_id"], r["content"]) for m, r in zip(messages[1::2], messages[2::2], strict=True)] == [
+    assert [
+        (m["tool_calls"][0]["id"], r["tool_call_id"], r["content"])
+        for m, r in zip(messages[1::2], messages[2::2], strict=True)
+    ] == [
         ("a", "a", "first"),
         ("a_2", "a_2", "second"),
         ("a_3", "a_3", "third"),
@@ -90,7 +103,6 @@ def test_a_fresh_id_never_meets_one_in_use() -> None:
     assert len(set(ids)) == 3
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: of two calls with one id in one message only one gets its result, the other a false stand-in, mending.py:121-126")
 def test_an_id_used_twice_in_one_message_keeps_both_results() -> None:
     """The first result answers the first call, the second the second."""
     messages = sent(
@@ -142,7 +154,11 @@ def test_thinking_alone_is_no_content() -> None:
         ]
     )
 
-    assert [message.parts for message in session.compile().messages][1] == (thought, Text(text="hi"), ToolCall(id="a", name="f"))
+    assert [message.parts for message in session.compile().messages][1] == (
+        thought,
+        Text(text="hi"),
+        ToolCall(id="a", name="f"),
+    )
     assert session.compile().explain().counts() == {"verbatim": 3, "dropped": 1}
 
 
@@ -175,7 +191,11 @@ def test_broken_arguments_go_out_as_they_are() -> None:
     """They are the model's own words."""
     broken = calls({"id": "a", "type": "function", "function": {"name": "Bash", "arguments": '{"command": "ls'}})
 
-    assert sent(user("go"), broken, result("a", "Error: bad JSON")) == [user("go"), broken, result("a", "Error: bad JSON")]
+    assert sent(user("go"), broken, result("a", "Error: bad JSON")) == [
+        user("go"),
+        broken,
+        result("a", "Error: bad JSON"),
+    ]
 
 
 def test_the_reasoning_view_is_mended_and_complete() -> None:
@@ -191,5 +211,9 @@ def test_the_reasoning_view_is_mended_and_complete() -> None:
     )
     view = reasoning_view(session.messages, COUNTER)
 
-    assert [item.message.text for item in view if item.message.role == "tool"] == ["Error: no match", "Rejected by user", "done"]
+    assert [item.message.text for item in view if item.message.role == "tool"] == [
+        "Error: no match",
+        "Rejected by user",
+        "done",
+    ]
     assert [item.fate for item in view] == ["verbatim"] * 7 + ["repaired"]

@@ -123,7 +123,7 @@ class _Made:
 
     def __init__(self, view: CompiledContext) -> None:
         self.placed: dict[str, int] = {}
-        self._reductions: list[tuple[int, set[str], int]] = []
+        self._reductions: list[tuple[int, set[str], int, str]] = []
         waiting: list[ReductionRecorded] = []
         for body in _bodies(view):
             if isinstance(body, ReductionRecorded):
@@ -137,14 +137,18 @@ class _Made:
         for reduction in reductions:
             kept = {entry.item.id if isinstance(entry, Placed) else entry.id for entry in reduction.layout}
             last = view.position(reduction.last)
-            self._reductions.append((call, kept, last if last is not None else -1))
+            by = "drop" if "drop" in reduction.passes else "truncate"
+            self._reductions.append((call, kept, last if last is not None else -1, by))
             for entry in reduction.layout:
                 if isinstance(entry, Placed):
                     self.placed[entry.item.id] = call
 
-    def left_behind(self, message_id: str, order: int) -> int | None:
-        """The call at which a message that nothing stands for was dropped."""
-        return next((call for call, kept, last in self._reductions if last >= order and message_id not in kept), None)
+    def left_behind(self, message_id: str, order: int) -> tuple[int | None, str]:
+        """The call at which a message that nothing stands for was dropped, and the pass that did it."""
+        return next(
+            ((call, by) for call, kept, last, by in self._reductions if last >= order and message_id not in kept),
+            (None, "truncate"),
+        )
 
 
 def _bodies(view: CompiledContext) -> Iterator[Body]:
@@ -159,6 +163,7 @@ def _fates(view: CompiledContext, left_out: dict[str, str]) -> Iterator[FateReco
     items = view.items
     shown = {item.id: item for item in items}
     covering: dict[int, Item] = {}
+    recalled = {line.source: item for item in items if item.fate == "recalled" for line in item.lines}
     for item in items:
         for first, last in item.covers:
             covering.update(dict.fromkeys(range(first, last + 1), item))
@@ -169,11 +174,23 @@ def _fates(view: CompiledContext, left_out: dict[str, str]) -> Iterator[FateReco
             yield _shown(message, shown_item, made, view)
         elif message.id in left_out:
             yield _gone(message, view, fate="dropped", by="repair", why=left_out[message.id], call=None)
+        elif message.id in recalled and not _quoted(message, digest):
+            yield _recalled(message, recalled[message.id], view)
         elif digest is not None:
             yield _folded(message, digest, made, view)
         else:
-            call = made.left_behind(message.id, order)
-            yield _gone(message, view, fate="dropped", by="truncate", why="no room; can be recalled", call=call)
+            call, by = made.left_behind(message.id, order)
+            yield _gone(message, view, fate="dropped", by=by, why="no room; can be recalled", call=call)
+
+
+def _quoted(message: Message, digest: Item | None) -> bool:
+    return digest is not None and any(line.source == message.id for line in digest.lines)
+
+
+def _recalled(message: Message, item: Item, view: CompiledContext) -> FateRecord:
+    lines = [line for line in item.lines if line.source == message.id]
+    tokens = sum(view.count_text(line.text) for line in lines)
+    return _record(message, "recalled", item.by, item.why, None, view.count(message), tokens, item.id)
 
 
 def _shown(message: Message, item: Item, made: _Made, view: CompiledContext) -> FateRecord:

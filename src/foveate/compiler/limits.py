@@ -42,10 +42,10 @@ def checked_room(room: int, timeline: Timeline, framing: Framing, budget: TokenB
 
 def _owed(timeline: Timeline) -> tuple[int, int]:
     """Tokens of pinned and leading system messages, and of the newest input."""
-    pinned = newest = 0
-    for order, message in enumerate(timeline.said):
-        if message.id == timeline.newest_input:
-            newest = timeline.count(message)
-        elif order < timeline.leading or message.id in timeline.pins:
-            pinned += timeline.count(message)
-    return pinned, newest
+    pinned = {position for pin in timeline.pins if (position := timeline.position(pin)) is not None}
+    newest = timeline.position(timeline.newest_input) if timeline.newest_input is not None else None
+    kept = (pinned | set(range(timeline.leading))) - {newest}
+    return (
+        sum(timeline.count(timeline.said[position]) for position in kept),
+        timeline.count(timeline.said[newest]) if newest is not None else 0,
+    )

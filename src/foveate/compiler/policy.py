@@ -23,7 +23,7 @@ from foveate.transforms import (
     TrimCalls,
     Truncate,
 )
-from foveate.views.draft import Pass, PlainPass, Shares
+from foveate.views.draft import Pass, PlainPass, Shares, pass_name
 
 CompactWhen = Callable[[AgentState, Messages, TokenBudget], bool]
 
@@ -55,6 +55,10 @@ class Policy:
     shares: Shares = field(default_factory=Shares)
 
     def __post_init__(self) -> None:
+        for stage in (*self.passes, self.isolation):
+            if not callable(stage):
+                raise ConfigError(f"`passes` are callables from draft to draft, got {stage!r}; see `foveate.PASSES`")
+            pass_name(stage)
         if self.low is not None and not 0 < self.low < 1:
             raise ConfigError(f"`low` is a share of the budget between 0 and 1, got {self.low!r}")
         if self.patience is not None and self.patience <= 0:

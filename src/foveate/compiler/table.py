@@ -61,12 +61,13 @@ def _summary(explanation: Explanation) -> Text:
 
 
 def _fates(explanation: Explanation, *, full: bool) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("id", "role", "fate"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("tokens", justify="right", no_wrap=True)
-    table.add_column("why", max_width=44, overflow="ellipsis", no_wrap=True)
-    table.add_column("message", overflow="ellipsis", no_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    for name, width in (("id", 6), ("role", 9), ("fate", 10)):
+        table.add_column(name, no_wrap=True, min_width=width)
+    table.add_column("tokens", justify="right", no_wrap=True, min_width=10)
+    # What is left of the width goes to the words: on a narrow screen they are cut, never the columns before them.
+    table.add_column("why", overflow="ellipsis", no_wrap=True, ratio=2)
+    table.add_column("message", overflow="ellipsis", no_wrap=True, ratio=3)
     for row in _rows(explanation, full=full):
         if isinstance(row, str):
             table.add_row("…", "", Text(row, style="dim"), "", "", "")

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 ROOM_FOR_ERROR: Final = 200
 
 
+def _as_said(item: Item | None, facts: Facts) -> bool:
+    return item is not None and item.fate == "verbatim" and item.message.parts == facts.said(item.order).parts
+
+
 class _Standing:
     """A rule that appending cannot break: it is checked when the arrangement changes."""
 
@@ -34,7 +38,7 @@ class FramingPresent(_Standing):
         present = {item.id: item for item in items}
         for order in range(facts.leading):
             message = facts.said(order)
-            if message.text.strip() and (message.id not in present or present[message.id].fate != "verbatim"):
+            if message.text.strip() and not _as_said(present.get(message.id), facts):
                 yield f"system message {message.id} is not shown verbatim"
 
 
@@ -51,8 +55,8 @@ class PinnedVerbatim(_Standing):
             item = present.get(pin)
             if item is None:
                 yield f"{pin} is missing"
-            elif item.fate not in ("verbatim", "repaired"):
-                yield f"{pin} is {item.fate}"
+            elif item.fate != "repaired" and not _as_said(item, facts):
+                yield f"{pin} is {item.fate}, not as it was said"
 
 
 class NewestInput(_Standing):
@@ -69,8 +73,8 @@ class NewestInput(_Standing):
                 return
             item = items[index]
             if item.id == facts.newest_input:
-                if item.fate != "verbatim":
-                    yield f"{item.id} is {item.fate}"
+                if not _as_said(item, facts):
+                    yield f"{item.id} is {item.fate}, not as it was said"
                 if oldest_behind is not None and oldest_behind.order < item.order:
                     yield f"{oldest_behind.id} is older than {item.id} but stands behind it"
                 return

@@ -34,7 +34,7 @@ def decode_event(line: bytes | str, *, upcasts: dict[int, Upcast] | None = None)
         if version == SCHEMA_VERSION:
             return _strict.decode(line)
         return msgspec.convert(_upcast(raw, version, UPCASTS if upcasts is None else upcasts), Event)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise LogError(f"cannot read event {_short(line)}: {error}") from error
 
 

@@ -25,7 +25,7 @@ class Log:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
         self.messages: list[Message] = []
-        self.calls: dict[str, tuple[int, ToolCall]] = {}
+        self.calls: dict[str, list[tuple[int, ToolCall]]] = {}
         self.memo: dict[object, Any] = {}
         for event in events:
             self.add(event)
@@ -37,7 +37,7 @@ class Log:
             message = event.body.message
             if message.role == "assistant":
                 for call in message.calls:
-                    self.calls[call.id] = (len(self.messages), call)
+                    self.calls.setdefault(call.id, []).append((len(self.messages), call))
             self.messages.append(message)
 
 
@@ -98,8 +98,8 @@ class AgentContext:
 
     def call(self, call_id: str) -> ToolCall | None:
         """The newest tool call with this id."""
-        found = self.log.calls.get(call_id)
-        return found[1] if found is not None and found[0] < self.message_count else None
+        places = self.log.calls.get(call_id, ())
+        return next((call for position, call in reversed(places) if position < self.message_count), None)
 
     def with_events(self, bodies: Iterable[Body], *, time: float | None = None) -> AgentContext:
         """The snapshot after further events; this one stays as it is."""

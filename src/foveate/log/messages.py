@@ -11,18 +11,20 @@ Origin = Literal["user", "assistant", "tool_call", "tool_result", "summary", "sy
 Outcome = Literal["ok", "error", "denied", "interrupted"]
 
 
-class Text(msgspec.Struct, frozen=True, kw_only=True, tag="text"):
+class Text(msgspec.Struct, frozen=True, kw_only=True, tag="text", omit_defaults=True):
     """Plain text."""
 
     text: str
+    extra: dict[str, Any] = {}
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="call"):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, tag="call", omit_defaults=True):
     """A request of the model to run a tool; `arguments` is the JSON text as recorded."""
 
     id: str
     name: str
     arguments: str = "{}"
+    extra: dict[str, Any] = {}
 
 
 class Media(msgspec.Struct, frozen=True, kw_only=True, tag="media", omit_defaults=True):
@@ -71,6 +73,7 @@ class MessageMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     writes: tuple[str, ...] = ()
     partial: bool = False
     attempt: str | None = None
+    plan: bool = False
     extra: dict[str, Any] = {}
 
 

@@ -19,9 +19,10 @@ _DENIED = re.compile(
 )
 _INTERRUPTED = re.compile(r"\[?request interrupted|\binterrupted by (?:the )?user\b|^aborted\b", re.IGNORECASE)
 _ERROR_HEAD = re.compile(
-    r"^\W{0,3}(?:<tool_use_error>|tool_use_error|(?:fatal |internal )?error\b|exception\b|traceback \(most recent|"
-    r"failed\b|[A-Z]\w*(?:Error|Exception)\b|bash: .*(?:not found|no such file)|(?:exit|return) ?code:? [1-9])",
-    re.IGNORECASE,
+    r"^[\s\[({<!✗❌]{0,3}(?:<?tool_use_error>|(?:fatal|internal|unknown)? ?error(?:\s*[:\])>]|\s*$)|"
+    r"exception\s*(?::|$)|traceback \(most recent|failed\s*(?::|to\b|$)|(?-i:\w*(?:Error|Exception))\s*(?:[:(]|$)|"
+    r"bash: .*(?:not found|no such file)|(?:exit|return) ?code:? [1-9])",
+    re.IGNORECASE | re.MULTILINE,
 )
 _EXIT = re.compile(r"(?:exit(?:ed)?(?: with)?(?: code| status)?|exit_?code|return_?code)\W{0,4}(-?\d+)", re.IGNORECASE)
 _EXIT_TAIL = re.compile(r"Traceback \(most recent call last\)|command not found$", re.MULTILINE)

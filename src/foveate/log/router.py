@@ -12,7 +12,7 @@ from foveate.log.context import AgentContext
 from foveate.log.events import Body, DiagnosticRecorded, ExecutionEnded, ExecutionStarted, MessageAppended
 from foveate.log.messages import Media, Message, MessageMeta, Origin, Text, Thinking, ToolCall
 from foveate.log.outcomes import outcome_of
-from foveate.log.semantics import TOOLS, ToolSemantics, attempt_of, touched
+from foveate.log.semantics import TOOLS, ToolSemantics, understood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +68,15 @@ class DefaultRouter:
         meta = message.meta
         result = message.result
         if result is None:
-            return msgspec.structs.replace(meta, origin=_origin(message))
+            plan = any(_is_plan(self.tools.get(call.name)) for call in message.calls)
+            return msgspec.structs.replace(meta, origin=_origin(message), plan=plan)
         call = context.call(result.call_id)
         if call is None:
-            return msgspec.structs.replace(meta, origin="tool_result", outcome=meta.outcome or outcome_of(result.text))
-        semantics = self.tools.get(call.name)
-        resources = touched(call, self.tools)
+            outcome = meta.outcome or outcome_of(result.text, extra=message.extra)
+            return msgspec.structs.replace(meta, origin="tool_result", outcome=outcome)
+        resources, attempt, access = understood(call, self.tools)
         # What a command prints of a file says nothing about how the command went.
-        shell = semantics is not None and semantics.access == "shell" and not resources.reads
+        shell = access == "shell" and not resources.reads
         outcome = meta.outcome or outcome_of(result.text, shell=shell, extra=message.extra)
         return msgspec.structs.replace(
             meta,
@@ -85,8 +86,12 @@ class DefaultRouter:
             reads=resources.reads,
             writes=resources.writes,
             partial=resources.partial,
-            attempt=attempt_of(call, self.tools),
+            attempt=attempt,
         )
+
+
+def _is_plan(semantics: ToolSemantics | None) -> bool:
+    return semantics is not None and semantics.access == "plan"
 
 
 def _fresh_execution(context: AgentContext) -> bool:

@@ -5,6 +5,7 @@ Only tools declared here can retire an earlier read or settle an earlier error; 
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -103,23 +104,83 @@ TOOLS: Mapping[str, ToolSemantics] = MappingProxyType(
 )
 
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
-_REDIRECT = re.compile(r"(?<![<>&\d])>>?\s*([\w./~-]+)")
-_SEPARATORS = frozenset({"&&", "||", ";", "|"})
+_SEPARATORS = frozenset({"&&", "||", ";", "|", "&", "|&"})
 _MAX_COMMAND = 4_000
 _MAX_ATTEMPT = 120
-_PREFIXES = frozenset({"cd", "export", "set", "source", "sudo", "env", "timeout", "bash", "sh", "-lc", "-c"})
+_PREFIXES = frozenset(
+    {"export", "set", "source", "sudo", "env", "timeout", "bash", "sh", "-lc", "-c", "time", "uv", "run"}
+)
+
+
+class Understood(NamedTuple):
+    """What a call does, by the declared semantics of its tool."""
+
+    touched: Touched
+    attempt: str
+    access: Access | None
+
+
+def understood(call: ToolCall, tools: Mapping[str, ToolSemantics] = TOOLS) -> Understood:
+    """The resources a call touches, and what it tries to do: calls of one tool on one resource try the same."""
+    semantics = tools.get(call.name)
+    if semantics is None:
+        return Understood(Touched(), f"{call.name} {call.arguments[:_MAX_ATTEMPT]}", None)
+    arguments = parsed_arguments(call)
+    value = next((arguments[name] for name in semantics.resource if arguments.get(name)), None)
+    if semantics.access == "shell":
+        command = " ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+        commands = list(_commands(command)) if len(command) <= _MAX_COMMAND else []
+        return Understood(_shell(command, commands), f"{call.name} {_attempt(command, commands)}", "shell")
+    touched = _declared(semantics, value, arguments, call)
+    named = touched.writes or touched.reads
+    about = named[0] if named else call.arguments[:_MAX_ATTEMPT]
+    return Understood(touched, f"{call.name} {about}", semantics.access)
 
 
 def touched(call: ToolCall, tools: Mapping[str, ToolSemantics] = TOOLS) -> Touched:
-    """The resources a call reads and writes, by the declared semantics of its tool."""
-    semantics = tools.get(call.name)
-    if semantics is None:
-        return Touched()
-    arguments = parsed_arguments(call)
-    value = next((arguments[name] for name in semantics.resource if arguments.get(name)), None)
+    """The resources a call reads and writes."""
+    return understood(call, tools).touched
+
+
+def attempt_of(call: ToolCall, tools: Mapping[str, ToolSemantics] = TOOLS) -> str:
+    """What a call tries to do."""
+    return understood(call, tools).attempt
+
+
+def parsed_arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call as a mapping; text that is no JSON object is found under `input`."""
+    try:
+        value = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return {"input": call.arguments}
+    return value if isinstance(value, dict) else {"input": value}
+
+
+def argument_texts(arguments: str) -> str:
+    """The words in the arguments of a call, without the names of the arguments; as they are if they are no JSON."""
+    try:
+        value = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return arguments
+    return "\n".join(_leaves(value, 0))
+
+
+def _leaves(value: object, depth: int) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict() if depth < 8:
+            for one in value.values():
+                yield from _leaves(one, depth + 1)
+        case list() if depth < 8:
+            for one in value:
+                yield from _leaves(one, depth + 1)
+        case _:
+            return
+
+
+def _declared(semantics: ToolSemantics, value: Any, arguments: dict[str, Any], call: ToolCall) -> Touched:
     match semantics.access:
-        case "shell":
-            return _shell(" ".join(map(str, value)) if isinstance(value, list) else str(value or ""))
         case "patch":
             return Touched(writes=_patched(str(value or call.arguments)), partial=True)
         case "edit" if value:
@@ -132,50 +193,46 @@ def touched(call: ToolCall, tools: Mapping[str, ToolSemantics] = TOOLS) -> Touch
             return Touched()
 
 
-def attempt_of(call: ToolCall, tools: Mapping[str, ToolSemantics] = TOOLS) -> str:
-    """What a call tries to do: calls of one tool on one resource are attempts at the same thing."""
-    semantics = tools.get(call.name)
-    if semantics is not None and semantics.access == "shell":
-        arguments = parsed_arguments(call)
-        value = next((arguments[name] for name in semantics.resource if arguments.get(name)), "")
-        return f"{call.name} {_program(' '.join(map(str, value)) if isinstance(value, list) else str(value))}"
-    resources = touched(call, tools)
-    named = resources.writes or resources.reads
-    return f"{call.name} {named[0]}" if named else f"{call.name} {call.arguments[:_MAX_ATTEMPT]}"
-
-
-def parsed_arguments(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call as a mapping; text that is no JSON object is found under `input`."""
-    try:
-        value = msgspec.json.decode(call.arguments)
-    except msgspec.DecodeError:
-        return {"input": call.arguments}
-    return value if isinstance(value, dict) else {"input": value}
-
-
-def _shell(command: str) -> Touched:
+def _shell(command: str, commands: list[list[str]]) -> Touched:
     """Files that the plain verbs of a command line read or write; anything cleverer is left alone."""
-    if "*** " in command:
-        patched = _patched(command)
-        if patched:
-            return Touched(writes=patched, partial=True)
-    if len(command) > _MAX_COMMAND:
-        return Touched()
-    writes = [target for target in _REDIRECT.findall(command) if not target.startswith("/dev/")]
-    reads: list[str] = []
-    partial = False
-    for words in _commands(command):
-        verb, files = words[0], [word for word in words[1:] if not word.startswith("-")]
-        if verb == "cat" and "<<" not in command:
-            reads += files
-        elif verb in {"head", "tail"} or (verb == "sed" and "-n" in words):
-            reads += files[-1:]
-            partial = True
-        elif verb == "tee" or (verb == "sed" and any(word.startswith("-i") for word in words)):
-            writes += files[-1:]
-    # Through a pipe only a part arrives, and `>>` or `sed -i` change only a part.
-    partial = partial or "|" in command or ">>" in command or "sed -i" in command
-    return Touched(reads=tuple(dict.fromkeys(reads)), writes=tuple(dict.fromkeys(writes)), partial=partial)
+    patched = _patched(command) if "*** " in command else ()
+    if patched:
+        return Touched(writes=patched, partial=True)
+    folder, reads, writes = "", [], []
+    partial = "|" in command
+    for words in commands:
+        plain, targets, appends = _redirected(words)
+        verb, files = (plain[0] if plain else ""), [word for word in plain[1:] if not word.startswith("-")]
+        partial = partial or appends or verb in {"head", "tail", "sed"}
+        writes += [posixpath.join(folder, target) for target in targets if not target.startswith("/dev/")]
+        if verb == "cd":
+            folder = posixpath.join(folder, files[0]) if files else folder
+        elif verb == "cat" and not targets and "<<" not in command:
+            reads += [posixpath.join(folder, file) for file in files]
+        elif (verb in {"head", "tail"} or (verb == "sed" and "-n" in plain)) and not targets:
+            reads += [posixpath.join(folder, file) for file in files[-1:]]
+        elif verb == "tee" or (verb == "sed" and any(word.startswith("-i") for word in plain)):
+            writes += [posixpath.join(folder, file) for file in files[-1:]]
+    return Touched(tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), partial)
+
+
+def _redirected(words: list[str]) -> tuple[list[str], list[str], bool]:
+    """The words of a command without its redirections, the files it writes to, and whether it only appends."""
+    plain: list[str] = []
+    targets: list[str] = []
+    appends = False
+    rest = iter(words)
+    for word in rest:
+        if word.strip("0123456789&") in {">", ">>", "<", ">|", "<<", "<<<"}:
+            target = next(rest, "")
+            if ">" in word and plain[-1:] not in (["1"], ["2"]):
+                targets.append(target)
+                appends = appends or word == ">>"
+            elif plain[-1:] in (["1"], ["2"]):
+                plain.pop()
+        else:
+            plain.append(word)
+    return plain, targets, appends
 
 
 def _patched(patch: str) -> tuple[str, ...]:
@@ -183,30 +240,34 @@ def _patched(patch: str) -> tuple[str, ...]:
 
 
 def _commands(command: str) -> Iterator[list[str]]:
+    """The commands of the first line; quotes protect what is in them."""
+    lexer = shlex.shlex(command.split("\n", 1)[0], posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    current: list[str] = []
     try:
-        words = shlex.split(command.split("\n", 1)[0], comments=False)
+        for word in lexer:
+            if word in _SEPARATORS:
+                if current:
+                    yield current
+                current = []
+            else:
+                current.append(word)
     except ValueError:
         return
-    current: list[str] = []
-    for word in words:
-        if word in _SEPARATORS or word.endswith(";"):
-            if word.endswith(";") and word != ";":
-                current.append(word[:-1])
-            if current:
-                yield current
-            current = []
-        else:
-            current.append(word)
     if current:
         yield current
 
 
-def _program(command: str) -> str:
-    """The program a command line is about, with its subcommand: "pytest", "git push", "go test"."""
-    for words in _commands(command[:_MAX_COMMAND]):
-        rest = [word for word in words if word not in _PREFIXES and "=" not in word]
-        if words[0] == "cd" or not rest:
+def _attempt(command: str, commands: list[list[str]]) -> str:
+    """The program a command line is about, its subcommand and the paths it names: "pytest tests/a.py", "git push"."""
+    for words in commands:
+        plain = [word for word in _redirected(words)[0] if word not in _PREFIXES and "=" not in word]
+        if not plain or plain[0] == "cd":
             continue
-        plain = [word for word in rest[:2] if not word.startswith(("-", "/", "."))]
-        return " ".join(plain or rest[:1])
+        if "-m" in plain[:-1] and plain[0].startswith("python"):
+            plain = plain[plain.index("-m") + 1 :]
+        named = [word for word in plain[1:] if not word.startswith("-") and " " not in word]
+        paths = [word for word in named[1:] if "/" in word or "." in word]
+        return " ".join([plain[0], *named[:1], *paths])[:_MAX_ATTEMPT]
     return command[:_MAX_ATTEMPT]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from foveate.errors import ConfigError
@@ -11,6 +13,9 @@ from foveate.recall.terms import Matcher, Term, terms_of
 
 LIMIT_CHARACTERS: Final = 40_000
 _GAP: Final = "…"
+_LONG_LINE: Final = 1_000
+_AROUND: Final = 250
+_WINDOWS: Final = 8
 
 
 def excerpt(
@@ -52,9 +57,10 @@ def _range(lines: tuple[int, int], message: Message, count: int) -> tuple[int, i
 
 
 def _matching(lines: list[str], query: str, *, first: int, context: int, message: Message) -> str:
-    hits = _hits(lines, query)
+    hits, words = _hits(lines, query)
     if not hits:
-        return f"[no line of {message.id} matches {_short(query)}; it has {_lines(len(lines))}]"
+        scope = f"lines {first}-{first + len(lines) - 1} of {message.id}" if first > 1 else message.id
+        return f"[nothing in {scope} matches {_short(query)}; {_lines(len(lines))} searched]"
     shown = sorted({near for hit in hits for near in range(hit - context, hit + context + 1) if 0 <= near < len(lines)})
     width = len(str(first + shown[-1]))
     written: list[str] = []
@@ -62,29 +68,53 @@ def _matching(lines: list[str], query: str, *, first: int, context: int, message
     for index in shown:
         if index != previous + 1:
             written.append(_GAP)
-        written.append(f"{first + index:>{width}}: {lines[index]}")
+        line = lines[index]
+        written.append(f"{first + index:>{width}}: {line if len(line) <= _LONG_LINE else _windows(line, words)}")
         previous = index
     if previous != len(lines) - 1:
         written.append(_GAP)
     return "\n".join(written)
 
 
-def _hits(lines: list[str], query: str) -> list[int]:
-    """Lines with the query as it stands; without one, the lines with most of its terms."""
+def _hits(lines: list[str], query: str) -> tuple[list[int], list[str]]:
+    """The lines with the query as it stands, or else with most of its terms; and the words to look for in them."""
     wanted = query.strip().lower()
     exact = [index for index, line in enumerate(lines) if wanted in line.lower()] if wanted else []
     terms = terms_of(query)
     if exact or not terms:
-        return exact
+        return exact, [wanted]
     matcher = Matcher(terms)
     scores = [_score(matcher(line)) for line in lines]
     best = max(scores)
-    return [index for index, score in enumerate(scores) if score and score >= best / 2]
+    hits = [index for index, score in enumerate(scores) if score and score >= best / 2]
+    return hits, [term.text.lower() for term in terms]
 
 
 def _score(terms: list[Term]) -> float:
     # A whole identifier says more than all words around it.
     return sum(term.weight * (3 if term.kind == "name" else 1) for term in terms)
+
+
+def _windows(line: str, words: list[str]) -> str:
+    """The parts of a very long line around words; a record may be one line of a megabyte."""
+    lowered = line.lower()
+    starts = sorted({at for word in words for at in islice(_places(lowered, word), _WINDOWS)})[:_WINDOWS] or [0]
+    pieces: list[str] = []
+    end = 0
+    for start in starts:
+        begin = max(end, start - _AROUND)
+        if begin > end:
+            pieces.append(_GAP)
+        end = max(end, min(len(line), start + _AROUND))
+        pieces.append(line[begin:end])
+    return "".join([*pieces, _GAP if end < len(line) else ""])
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + _AROUND)
 
 
 def _limited(text: str, limit: int) -> str:

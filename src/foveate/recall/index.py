@@ -17,12 +17,9 @@ _PARTS: Final = 4_096
 _LAST: Final = 2**63 - 1
 # Rare terms decide a ranking; the common ones are looked up only while that costs little.
 _MOST_ROWS: Final = 6_000
-_RANKED: Final = "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid < ?"
+_RANKED: Final = "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid < ? LIMIT ?"
 # To rank a term SQLite walks all its rows; of one that is everywhere the newest places will do, unranked.
-_NEWEST: Final = (
-    "SELECT rowid, -1.0 FROM passages WHERE passages MATCH ? AND rowid < ? ORDER BY rowid DESC "
-    f"LIMIT {_MOST_ROWS}"
-)
+_NEWEST: Final = "SELECT rowid, -1.0 FROM passages WHERE passages MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"
 # Below this many passages a share says nothing about how common a term is.
 _SMALL: Final = 40
 _COMMON: Final = 0.5
@@ -46,12 +43,13 @@ class Found(NamedTuple):
 class PassageIndex:
     """Finds passages of messages by the words of a free text; built when first searched."""
 
-    __slots__ = ("_connection", "_orders", "_passages", "_waiting")
+    __slots__ = ("_connection", "_parts", "_passages", "_waiting", "newest")
 
     def __init__(self) -> None:
+        self.newest = -1
         self._connection: sqlite3.Connection | None = None
         self._passages: dict[int, Passage] = {}
-        self._orders: set[int] = set()
+        self._parts: dict[int, int] = {}
         self._waiting: list[tuple[Message, int]] = []
 
     def __len__(self) -> int:
@@ -62,20 +60,20 @@ class PassageIndex:
         """Make the message at a position of the log findable; a position already added stays as it is."""
         if order < 0:
             raise ConfigError(f"`order` must be 0 or more, got {order!r}; it is the message's position in the log")
-        if order not in self._orders:
-            self._orders.add(order)
+        if order not in self._parts:
+            self._parts[order] = 0
             self._waiting.append((message, order))
+            self.newest = max(self.newest, order)
 
     def passage(self, order: int, part: int) -> Passage | None:
-        """The passage at a place, if there is one."""
-        return self._passages.get(order * _PARTS + part) if 0 <= part < _PARTS else None
+        """The passage at a place, if there is one; a negative `part` counts from the end of the message."""
+        parts = self.parts(order)
+        return self._passages[order * _PARTS + part % parts] if -parts <= part < parts else None
 
     def parts(self, order: int) -> int:
         """How many passages the message at a position has."""
-        count = 0
-        while self.passage(order, count) is not None:
-            count += 1
-        return count
+        self._write()
+        return self._parts.get(order, 0)
 
     def search(
         self,
@@ -88,19 +86,8 @@ class PassageIndex:
         tools: Container[str] | None = None,
     ) -> list[Hit]:
         """The passages that answer a query best, by BM25; equally good ones in the order of the log."""
-        scores = total_scores(self.find(query, before=before))
-        hits: list[Hit] = []
-        for row in sorted(scores, key=lambda row: (-scores[row], row)):
-            if len(hits) >= limit:
-                break
-            passage = self._passages[row]
-            if (
-                (among is None or passage.order in among)
-                and (roles is None or passage.role in roles)
-                and (tools is None or passage.tool in tools)
-            ):
-                hits.append(Hit(passage, scores[row]))
-        return hits
+        found = self.find(query, before=before)
+        return self.hits(found, limit=limit, among=among, roles=roles, tools=tools)
 
     def find(self, query: str, *, before: int | None = None) -> list[Found]:
         """The terms of a query that occur in the log, rarest first, with the rows they add a score to."""
@@ -121,6 +108,33 @@ class PassageIndex:
                 found.append(self._scored(term, count, before))
         return found
 
+    def hits(
+        self,
+        found: Iterable[Found],
+        *,
+        limit: int,
+        among: Container[int] | None = None,
+        roles: Container[str] | None = None,
+        tools: Container[str] | None = None,
+    ) -> list[Hit]:
+        """The best passages by the terms found, of those that a caller wants to see."""
+        scores: dict[int, float] = {}
+        for one in found:
+            for row, score in one.rows.items():
+                scores[row] = scores.get(row, 0.0) + score
+        hits: list[Hit] = []
+        for row in sorted(scores, key=lambda row: (-scores[row], row)):
+            if len(hits) >= limit:
+                break
+            passage = self._passages[row]
+            if (
+                (among is None or passage.order in among)
+                and (roles is None or passage.role in roles)
+                and (tools is None or (passage.tool is not None and passage.tool in tools))
+            ):
+                hits.append(Hit(passage, scores[row]))
+        return hits
+
     def _count(self, term: Term, most: int) -> int:
         found = self._opened().execute(
             "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)", (term.expression, most)
@@ -130,10 +144,9 @@ class PassageIndex:
 
     def _scored(self, term: Term, count: int, before: int | None) -> Found:
         ranked = count <= _MOST_ROWS
+        end = _LAST if before is None else before * _PARTS
         rows: list[tuple[int, float]] = (
-            self._opened()
-            .execute(_RANKED if ranked else _NEWEST, (term.expression, _LAST if before is None else before * _PARTS))
-            .fetchall()
+            self._opened().execute(_RANKED if ranked else _NEWEST, (term.expression, end, _MOST_ROWS)).fetchall()
         )
         if not ranked:
             count = self._count(term, _LAST)
@@ -148,11 +161,14 @@ class PassageIndex:
     def _write(self) -> None:
         if self._waiting:
             waiting, self._waiting = self._waiting, []
-            self._opened().executemany("INSERT INTO passages(rowid, words, hidden) VALUES (?, ?, ?)", self._rows(waiting))
+            insert = "INSERT INTO passages(rowid, words, hidden) VALUES (?, ?, ?)"
+            self._opened().executemany(insert, self._rows(waiting))
 
     def _rows(self, waiting: list[tuple[Message, int]]) -> Iterator[tuple[int, str, str]]:
         for message, order in waiting:
-            for passage in passages_of(message, order):
+            passages = passages_of(message, order)
+            self._parts[order] = len(passages)
+            for passage in passages:
                 row = order * _PARTS + passage.part
                 self._passages[row] = passage
                 yield row, _storable(passage.text), _storable(hidden_words(passage.text))
@@ -173,15 +189,6 @@ class PassageIndex:
                 ) from error
             self._connection = connection
         return self._connection
-
-
-def total_scores(found: Iterable[Found]) -> dict[int, float]:
-    """What the terms found add up to, by row."""
-    scores: dict[int, float] = {}
-    for one in found:
-        for row, score in one.rows.items():
-            scores[row] = scores.get(row, 0.0) + score
-    return scores
 
 
 def _storable(text: str) -> str:

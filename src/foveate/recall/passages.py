@@ -45,10 +45,8 @@ def passages_of(message: Message, order: int) -> list[Passage]:
 def _cut(text: str) -> list[str]:
     if len(text) <= _CHARACTERS * _SLACK and text.count("\n") < _LINES * _SLACK:
         return [text] if text and not text.isspace() else []
-    if len(text) > _HEAD + _TAIL:
-        pieces = [*_blocks(text[:_HEAD]), *_blocks(text[-_TAIL:])]
-    else:
-        pieces = list(_blocks(text))
+    ends = (text[:_HEAD], text[-_TAIL:]) if len(text) > _HEAD + _TAIL else (text,)
+    pieces = [piece for end in ends for piece in _blocks(end)]
     return pieces if len(pieces) <= PARTS else [*pieces[:_HEAD_PARTS], *pieces[_HEAD_PARTS - PARTS :]]
 
 

@@ -1,26 +1,43 @@
-"""Ranking: which passages of the evicted past to show for a new input, within a room of tokens."""
+"""Ranking: which passages of the evicted past to show for a new input, within a room of tokens.
+
+Short dialogue needs the neighbours of a hit, since an answer shares few words with its question; among long answers
+the short turns that say it at once are worth more; in tool output one line is. So a passage is worth the better of its
+own BM25 score and what a neighbour lends it, divided by the root of its message's size, and is shown as an extract
+first, whole if room is left.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from foveate.budget.tokens import TokenCounter
 from foveate.recall.extracts import extracted
-from foveate.recall.index import Found, PassageIndex
+from foveate.recall.index import Found, Hit, PassageIndex
 from foveate.recall.passages import Passage
 from foveate.recall.terms import Matcher
 
-# What the caller writes around a passage: its reference and line breaks.
+# What a caller writes around a passage: its reference and line breaks.
 PER_PASSAGE: Final = 6
-_HITS: Final = 150
-# Left out: what answers the query so much worse than the best passage does.
-_LEAST: Final = 0.3
-# A turn of a dialogue is this short; then the answer to it stands in the next one.
+_HITS: Final = 200
+# A passage that answers so much worse than the best is left out, however much room there is.
+_LEAST: Final = 0.1
+# Messages no longer than this are taken for turns of a dialogue, which answer each other.
 _TURN: Final = 400
-_NEIGHBOUR: Final = 0.5
-_RANK: Final = 20
+# What a hit lends to its neighbours: all of its score if it asks and they answer, little within a long message.
+_ANSWER: Final = 1.0
+_NEXT: Final = 0.6
+_PREVIOUS: Final = 0.5
+_RESULT: Final = 0.8
+_SAME_MESSAGE: Final = 0.4
+# A message is not worth less for being longer than this: the longest are tool output, where any line may matter.
+_LONGEST: Final = 2_000
+_OVERHEAD: Final = 24
+# What was said last is likelier to be meant; a bonus that halves with so many messages.
+_RECENT: Final = 0.5
+_HALF_LIFE: Final = 20
+_SMALLEST: Final = 10
+_MISFITS: Final = 20
 
 
 def recalled(
@@ -33,27 +50,134 @@ def recalled(
     before: int | None = None,
     per_passage: int = PER_PASSAGE,
 ) -> list[Passage]:
-    """The passages worth showing for a query, in the order of the log; long ones as extracts.
+    """The passages worth showing for a query, in the order of the log, long ones as extracts.
 
     Nothing is shown for a query that asks for nothing ("yes, go on"), and no room is filled with what merely shares a
-    common word with it.
+    common word with it. `per_passage` is what the caller adds around each, in tokens.
     """
     found = index.find(query, before=before)
     if room_tokens <= per_passage or not any(one.rarity > 0 for one in found):
         return []
-    candidates = _ranked(_candidates(index, found, evicted))
-    return sorted(_fitting(candidates, found, room_tokens, counter, per_passage))
+    wanted = _Wanted(evicted, before)
+    candidates = _candidates(index, index.hits(found, limit=_HITS, among=wanted), wanted)
+    return sorted(_filled(candidates, found, _Room(room_tokens, counter, per_passage)))
 
 
-class Candidate(NamedTuple):
-    """A passage, how well it answers by itself, and how well its neighbours do."""
+class _Wanted:
+    """The positions of the log that may be shown."""
 
+    def __init__(self, evicted: Callable[[int], bool], before: int | None) -> None:
+        self._evicted = evicted
+        self.before = before
+
+    def __contains__(self, order: object) -> bool:
+        return isinstance(order, int) and (self.before is None or order < self.before) and self._evicted(order)
+
+
+class _Room:
+    """Tokens left to fill."""
+
+    def __init__(self, tokens: int, counter: TokenCounter, per_passage: int) -> None:
+        self.left = tokens
+        self._counter = counter
+        self._per_passage = per_passage
+
+    def take(self, text: str, instead_of: str | None = None) -> bool:
+        """Use room for a text, or for what it needs more than another; False if there is too little."""
+        cost = self._counter.count(text)
+        cost += self._per_passage if instead_of is None else -self._counter.count(instead_of)
+        if cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+
+class _Candidate(NamedTuple):
     passage: Passage
-    own: float
-    near: float
-    text: str = ""
+    is_hit: bool
+    worth: float
+    priority: float
 
 
-def _candidates(*a): raise NotImplementedError
-def _ranked(*a): raise NotImplementedError
-def _fitting(*a): raise NotImplementedError
+def _candidates(index: PassageIndex, hits: list[Hit], wanted: _Wanted) -> list[_Candidate]:
+    """The hits and their neighbours, most worth their tokens first."""
+    own = {hit.passage: hit.score for hit in hits}
+    worth = dict(own)
+    for hit in hits:
+        for passage, lent in _neighbours(index, hit.passage):
+            if passage.order in wanted:
+                worth[passage] = max(worth.get(passage, 0.0), hit.score * lent)
+    least = max(worth.values(), default=0.0) * _LEAST
+    newest = index.newest if wanted.before is None else wanted.before
+    candidates = [
+        _Candidate(passage, passage in own, value, _priority(index, passage, value, newest))
+        for passage, value in worth.items()
+        if value >= least
+    ]
+    return sorted(candidates, key=lambda one: (-one.priority, -one.passage.order, one.passage.part))
+
+
+def _neighbours(index: PassageIndex, passage: Passage) -> Iterator[tuple[Passage, float]]:
+    order, part = passage.order, passage.part
+    short = len(passage.text) <= _TURN
+    if part > 0:
+        yield from _lent(index.passage(order, part - 1), _SAME_MESSAGE)
+    else:
+        before = index.passage(order - 1, -1)
+        if before is not None and short and len(before.text) <= _TURN:
+            yield before, _PREVIOUS
+        elif passage.role == "tool":
+            yield from _lent(before, _RESULT)
+    if part + 1 < index.parts(order):
+        yield from _lent(index.passage(order, part + 1), _SAME_MESSAGE)
+    else:
+        after = index.passage(order + 1, 0)
+        if after is not None and short and len(after.text) <= _TURN:
+            yield after, _ANSWER if "?" in passage.text or "？" in passage.text else _NEXT
+        elif after is not None and after.role == "tool":
+            yield after, _RESULT
+
+
+def _lent(passage: Passage | None, share: float) -> Iterator[tuple[Passage, float]]:
+    if passage is not None:
+        yield passage, share
+
+
+def _priority(index: PassageIndex, passage: Passage, worth: float, newest: int) -> float:
+    size = min(_LONGEST, len(passage.text) * index.parts(passage.order)) + _OVERHEAD
+    recency = 1 + _RECENT * 0.5 ** ((newest - passage.order) / _HALF_LIFE)
+    return float(worth * recency / size**0.5)
+
+
+def _filled(candidates: list[_Candidate], found: list[Found], room: _Room) -> list[Passage]:
+    matcher = Matcher(one.term for one in found)
+    rarity = {one.term: one.rarity for one in found}
+    chosen: dict[Passage, str] = {}
+    misfits = 0
+    for passage, is_hit, _, _ in candidates:
+        if room.left < _SMALLEST or misfits >= _MISFITS:
+            break
+        text = extracted(passage.text, matcher, rarity) if is_hit else passage.text
+        if any(text in other for other in chosen.values()):
+            continue
+        if room.take(text):
+            chosen[passage] = text
+        else:
+            misfits += 1
+    for passage, text in chosen.items():
+        if text != passage.text and room.take(passage.text, instead_of=text):
+            chosen[passage] = passage.text
+    return _distinct([passage._replace(text=text) for passage, text in chosen.items()])
+
+
+def _distinct(passages: list[Passage]) -> list[Passage]:
+    """The passages that no other contains; of equal ones the first."""
+    return [
+        one
+        for place, one in enumerate(passages)
+        if not any(
+            one.text in other.text and (one.text != other.text or at < place)
+            for at, other in enumerate(passages)
+            if at != place
+        )
+    ]

@@ -35,9 +35,9 @@ def readable(message: Message) -> str:
 
 
 def readable_call(call: ToolCall) -> str:
-    """A call as its tool's name and its arguments, without JSON's escapes.
+    r"""A call as its tool's name and its arguments, without JSON's escapes.
 
-    >>> readable_call(ToolCall(id="1", name="grep", arguments='{"pattern": "\\\\"id\\\\"", "path": "src"}'))
+    >>> readable_call(ToolCall(id="1", name="grep", arguments='{"pattern": "\\"id\\"", "path": "src"}'))
     'grep pattern: "id", path: src'
     """
     try:

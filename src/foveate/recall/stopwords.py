@@ -20,21 +20,30 @@ agree agreed alright appreciate awesome bye confirm continue continuing cool cor
 greetings hello hey hi hmm hope keep kindly lets looks lovely nice nope ok okay perfect please pls proceed ready right
 sounds sorry sure thank thanks thx understood wonderful yeah yep yup
 """
-_OTHER_LANGUAGES: Final = """
+_GERMAN: Final = """
 aber als auch auf aus bei bin bis bitte danke das dass dem den der des die du ein eine einen einer er es für gut hat ich
-im ist ja kann mit nein nicht noch nur oder sich sie sind soll über um und uns von war was weiter wenn wie wir zu zum zur
-au aux avec bien bonjour ce ces cette comme dans de elle en est et il je la le les leur lui mais merci mon ne non nous ou
-oui par pas plus pour qu que qui sa se ses si son sont sur un une vous
+im ist ja kann mit nein nicht noch nur oder sich sie sind soll über um und uns von war was weiter wenn wie wir zu zum
+"""
+_FRENCH: Final = """
+au aux avec bien bonjour ce ces cette comme dans de elle en est et il je la le les leur lui mais merci mon ne non nous
+ou oui par pas plus pour qu que qui sa se ses si son sont sur un une vous
+"""
+_SPANISH: Final = """
 al como con cuando del el ella ellos entre era eso esta este esto favor gracias hay hola las lo los más mi muy nos para
 pero por porque qué sí sin sobre su sus también te tiene todo tu una uno vale ya
 """
-STOPWORDS: Final = frozenset(f"{_FUNCTION} {_FILLER} {_OTHER_LANGUAGES}".split())
+STOPWORDS: Final = frozenset(f"{_FUNCTION} {_FILLER} {_GERMAN} {_FRENCH} {_SPANISH}".split())
 
-CJK_STOPS: Final = frozenset(
-    """
-    继续 繼續 好的 谢谢 謝謝 可以 是的 没问题 沒問題 请问 请你 请 什么 怎么 这个 那个 哪个 我们 你们 他们 了 吗 呢 吧 的
-    続けて ください お願いします お願い ありがとうございます ありがとう はい いいえ です ました ます でした します しました
-    した どこ どの どれ なに 何 それ これ あれ
-    계속 해주세요 해줘 감사합니다 고마워 네 아니요 좋아요 좋아 주세요 입니다 습니다 무엇 어디
-    """.split()
-)
+_CHINESE: Final = """
+继续 繼續 好的 谢谢 謝謝 可以 是的 没问题 沒問題 请问 请你 什么 什麼 怎么 怎麼 这个 這個 那个 那個 哪个 我们 你们 他们
+"""
+_JAPANESE: Final = """
+続けて ください お願いします お願い ありがとうございます ありがとう はい いいえ です ました ます でした します しました
+どこ どの どれ なに それ これ あれ
+"""
+_KOREAN: Final = """
+계속 해주세요 해줘 감사합니다 고마워 아니요 좋아요 좋아 주세요 입니다 습니다 무엇 어디
+"""
+CJK_STOPS: Final = frozenset(f"{_CHINESE} {_JAPANESE} {_KOREAN}".split())
+# Words of one character ask for nothing by themselves, but stand inside others that do.
+CJK_SINGLE_STOPS: Final = frozenset("好是对對嗯请請何네예")

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from foveate.recall.stopwords import CJK_STOPS, STOPWORDS
+from foveate.recall.stopwords import CJK_SINGLE_STOPS, CJK_STOPS, STOPWORDS
 
 Kind = Literal["word", "name", "pair"]
 
 # A pasted file asks for no more than its beginning and its end do.
 _HEAD: Final = 3_000
 _TAIL: Final = 2_000
-_TERMS: Final = 32
+_TERMS: Final = 64
 _NAME_PARTS: Final = 12
 _LONGEST: Final = 80
 
 _CJK_CLASS: Final = (
-    "\u3005\u3007\u3040-\u30ff\u3105-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _CJK: Final = re.compile(f"[{_CJK_CLASS}]+")
@@ -53,7 +53,7 @@ def terms_of(query: str) -> list[Term]:
     if len(query) > _HEAD + _TAIL:
         query = f"{query[:_HEAD]} {query[-_TAIL:]}"
     found: dict[tuple[str, Kind], Term] = {}
-    for term in _terms(query):
+    for term in _terms(unicodedata.normalize("NFC", query)):
         known = found.get(term[:2])
         if known is None or known.weight < term.weight:
             found[term[:2]] = term
@@ -129,9 +129,7 @@ def stem(word: str) -> str:
 def _terms(query: str) -> Iterator[Term]:
     if not query.isascii():
         for run in _CJK.findall(query):
-            for rest in _CJK_STOP.split(run):
-                for pair in _pairs(rest):
-                    yield Term(pair, "pair", 1.0)
+            yield from _pair_terms(run)
         query = _CJK.sub(" ", query)
     for name in _NAME.findall(query):
         parts = _WORD.findall(name)[:_NAME_PARTS]
@@ -143,8 +141,20 @@ def _terms(query: str) -> Iterator[Term]:
             yield from _word_terms(parts, 1.0)
 
 
+def _pair_terms(run: str) -> Iterator[Term]:
+    if run in CJK_SINGLE_STOPS:
+        return
+    for rest in _CJK_STOP.split(run):
+        # One character between stop words is a particle.
+        if len(rest) > 1 or rest == run:
+            for pair in _pairs(rest):
+                yield Term(pair, "pair", 1.0)
+
+
 def _name_terms(name: str, parts: list[str]) -> Iterator[Term]:
-    if len(name) <= _LONGEST * 4:
+    # "and/or" and "e.g." are prose; "is_on" is not.
+    says = "_" in name or any(len(part) > 1 and part.lower() not in STOPWORDS for part in parts)
+    if says and len(name) <= _LONGEST * 4:
         yield Term(name, "name", 1.0)
     yield from _word_terms(parts, 0.5)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Self
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from foveate.budget.profiles import ModelProfile
@@ -22,7 +23,6 @@ from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
 from foveate.log.events import (
     Body,
-    CallRecorded,
     DiagnosticRecorded,
     ErrorResolved,
     Event,
@@ -42,6 +42,7 @@ from foveate.session.answering import answer_recall
 from foveate.session.observing import Observers, log_compile
 from foveate.session.options import Options
 from foveate.session.recollection import Recollection
+from foveate.session.records import call_record, framing_of, plain, said, summary_failed
 from foveate.views.conversation import conversation_view
 from foveate.views.draft import Pass, PlainPass
 from foveate.views.timeline import Timeline, timeline_of
@@ -117,9 +118,9 @@ class Session:
         self._around: list[AroundCompile] = []
         self._context = AgentContext(session=session_id)
         self._given = FramingSet(
-            system=_said(system),
+            system=said(system),
             tools=tuple(dict(tool) for tool in tools),
-            response_format=_plain(response_format),
+            response_format=plain(response_format),
             model=self._profile.name if self._profile is not None else None,
         )
         self._frame(self._given)
@@ -131,16 +132,22 @@ class Session:
         `options` are those of the constructor; framing that is not given is taken from the events.
         """
         context = AgentContext.from_events(events)
+        recorded = framing_of(context)
+        for name in ("system", "tools", "response_format"):
+            options.setdefault(name, getattr(recorded, name))
+        if recorded.model is not None and not {"model", "budget", "compiler"} & options.keys():
+            options["model"] = recorded.model
         options.setdefault("session_id", context.session)
         session = cls(**options)
-        recorded = FramingSet(
-            system=context.system, tools=context.tools, response_format=context.response_format, model=context.model
-        )
         session._context = context
-        if not {"system", "tools", "response_format", "model"} & options.keys():
+        given = session._given
+        if "model" not in options:
+            given = msgspec.structs.replace(given, model=recorded.model)
+        session._given = recorded
+        if given != recorded:
+            session._frame(given)
+        else:
             session._use(recorded.tools)
-        elif session._given != recorded:
-            session._frame(session._given)
         return session
 
     # --- what happens ---------------------------------------------------------------------------------------------
@@ -196,17 +203,20 @@ class Session:
         system: str | UnsetType | None = UNSET,
         tools: Iterable[Mapping[str, Any]] | UnsetType = UNSET,
         response_format: Mapping[str, Any] | UnsetType | None = UNSET,
-        model: str | UnsetType | None = UNSET,
+        model: str | ModelProfile | UnsetType | None = UNSET,
     ) -> None:
         """Change what frames the messages, from the next call on; what is left out stays as it is."""
         context = self._context
+        profile = model if isinstance(model, ModelProfile) else None
+        name = profile.name if profile is not None else model
         self._frame(
             FramingSet(
-                system=context.system if system is UNSET else _said(system),
+                system=context.system if system is UNSET else said(system),
                 tools=context.tools if tools is UNSET else tuple(dict(tool) for tool in tools),
-                response_format=context.response_format if response_format is UNSET else _plain(response_format),
-                model=context.model if model is UNSET else model,
-            )
+                response_format=context.response_format if response_format is UNSET else plain(response_format),
+                model=context.model if isinstance(name, UnsetType | ModelProfile) else name,
+            ),
+            profile,
         )
 
     def record(self, *bodies: Body, time: float | None = None) -> None:
@@ -222,7 +232,7 @@ class Session:
             for body in self._lookup():
                 self.record(body, time=now)
             view = self._compiler.compile(AgentState(context=self._context, sections=tuple(sections), now=now))
-            self.record(*view.proposed, _call(view, now), time=now)
+            self.record(*view.proposed, call_record(view, now), time=now)
             log_compile(view)
             for tell in done:
                 tell(view)
@@ -309,9 +319,10 @@ class Session:
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _frame(self, framing: FramingSet) -> None:
+    def _frame(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
         if framing.model != self._given.model:
-            self._profile = Options(model=framing.model).profile()
+            self._profile = profile or Options(model=framing.model).profile()
+        self._given = framing
         self._use(framing.tools)
         self.record(framing)
 
@@ -345,9 +356,15 @@ class Session:
 
     def _refuse_known_ids(self, messages: tuple[Message, ...]) -> None:
         timeline = self._timeline()
+        seen: set[str] = set()
         for index, message in enumerate(messages):
-            if message.id and timeline.position(message.id) is not None:
+            if not message.id:
+                continue
+            if message.id in seen or timeline.position(message.id) is not None:
                 raise MessageError(f"message {index}: `id` {message.id!r} is in the log already; leave it empty")
+            if message.id[0] == "m" and message.id[1:].isdigit():
+                raise MessageError(f"message {index}: `id` {message.id!r} looks like one of ours; leave it empty")
+            seen.add(message.id)
 
     def _lookup(self, *, quiet: bool = False) -> list[RecallRecorded]:
         if self._recollection is None or not isinstance(self._compiler, PipelineCompiler):
@@ -362,39 +379,13 @@ class Session:
 
     async def _summary(self, summarizer: Summarizer, request: SummaryRequest, timeout: float) -> Body:
         try:
-            text = await asyncio.wait_for(summarizer.summarise(request), timeout)
+            text = str(await asyncio.wait_for(summarizer.summarise(request), timeout) or "")
         except TimeoutError:
-            return _summary_failed(f"{summarizer.name} gave no summary within {timeout:g} s", request)
+            return summary_failed(f"{summarizer.name} gave no summary within {timeout:g} s", request)
         except Exception as error:  # noqa: BLE001  a summary that fails must not cost the call
-            return _summary_failed(f"{summarizer.name} failed: {error!r}", request)
+            return summary_failed(f"{summarizer.name} failed: {error!r}", request)
         tokens = self._counter.count(text)
         problem = refused(text, tokens, request)
         if problem is not None:
-            return _summary_failed(f"{summarizer.name}: {problem}", request)
+            return summary_failed(f"{summarizer.name}: {problem}", request)
         return SummaryRecorded(text=text, through=request.through, summarizer=summarizer.name, tokens=tokens)
-
-
-def _said(system: str | None) -> str | None:
-    """A system prompt, unless it says nothing: providers refuse an empty one."""
-    return system if system and system.strip() else None
-
-
-def _plain(response_format: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return dict(response_format) if response_format is not None else None
-
-
-def _summary_failed(text: str, request: SummaryRequest) -> DiagnosticRecorded:
-    return DiagnosticRecorded(code="summary_failed", phase="summarise", text=text, subject=str(request.through))
-
-
-def _call(view: CompiledContext, now: float | None) -> CallRecorded:
-    return CallRecorded(
-        number=view.number,
-        strategy=view.strategy,
-        budget=view.budget.limit if view.budget is not None else None,
-        tokens=view.tokens,
-        predicted_cached=view.predicted_cached,
-        payload_sha256=view.payload_sha256,
-        now=now,
-        sections=view.sections,
-    )

@@ -20,6 +20,9 @@ from foveate.views.working_set import HALF_LIFE
 _OVERHEAD: Final = 48
 # Characters looked at for each token of the budget: some five budgets of text.
 _SCANNED: Final = 20
+_NAMED: Final = 0.12
+_PASSED: Final = 200
+_MISSES: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,7 @@ class Distil:
     `mention` is the weight of an entity that was only mentioned, against 1 for one that an action used.
     """
 
-    mention: float = 0.15
+    mention: float = 0.25
     name: str = "distil"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
@@ -56,8 +59,8 @@ class Distil:
             if value > 0:
                 heap.append((-value, -line.order, line.part, index))
         heapq.heapify(heap)
-        room, seen, taken = digest.room, {line.text for line in digest.lines}, []
-        while heap and room > 8:
+        room, seen, taken, misses = digest.room, {line.text for line in digest.lines}, [], 0
+        while heap and room > 8 and misses < _MISSES:
             value, order, part, index = heapq.heappop(heap)
             line = candidates[index]
             current = _value(line, visible, weights)
@@ -67,12 +70,19 @@ class Distil:
                     heapq.heappush(heap, (-current, order, part, index))
                 continue
             text = line.text.strip()
-            tokens = ctx.count(text) + 4
-            if text in seen or tokens > room:
+            # Eight characters to a token is more than any text has: what is longer than that cannot fit.
+            tokens = room + 1 if text in seen or len(text) > 8 * room else ctx.count(text) + 4
+            if tokens > room:
+                misses += 1
                 continue
             seen.add(text)
             room -= tokens
-            visible.update(line.entities)
+            if ctx.said(line.order).role == "assistant":
+                # An action names a thing, an output says what it is: that may still be worth a line, but less.
+                for entity in line.entities:
+                    weights[entity] = weights.get(entity, 0.0) * _NAMED
+            else:
+                visible.update(line.entities)
             taken.append(_line(line, text, tokens, ctx))
         return taken
 
@@ -99,11 +109,19 @@ def _visible(draft: Draft) -> set[str]:
 
 def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
     """Lines of what the digest stands for, and of older evicted messages that name what is in use."""
-    evidence = ctx.timeline.evidence
-    room = _SCANNED * ctx.limit
+    evidence, ledger = ctx.timeline.evidence, ctx.timeline.ledger
+    room, passed = _SCANNED * ctx.limit, 0
     for order in _newest_first(digest):
-        if not evidence.is_evicted(order):
+        if evidence.is_evicted(order):
+            # What was evicted before is found by its entities; behind a long stretch of it nothing new comes.
+            passed += 1
+            if passed > _PASSED:
+                break
+        else:
+            passed = 0
             message = ctx.said(order)
+            if message.id in ledger.stale or message.id in ledger.retried:
+                continue
             yield from evidence.lines(message, order)
             room -= size_of(message)
             if room < 0:
@@ -116,6 +134,8 @@ def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
     for order, part in older:
         by_order.setdefault(order, set()).add(part)
     for order in sorted(by_order):
+        if ctx.said(order).id in ledger.stale:
+            continue
         for line in evidence.lines(ctx.said(order), order):
             if line.part in by_order[order]:
                 yield line

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from foveate.log.items import Line
-from foveate.transforms.digest import clipped, digest_item
+from foveate.transforms.digest import digest_item
 from foveate.views.draft import Draft, PassContext
+
+_LINE: Final = 60
 
 
 def with_open_errors(draft: Draft, ctx: PassContext) -> Draft:
@@ -14,7 +18,7 @@ def with_open_errors(draft: Draft, ctx: PassContext) -> Draft:
     lines = [
         Line(
             kind="error",
-            text=clipped(f"{one.attempt}: {one.text}", 200, one.message_id),
+            text=_short(f"{one.attempt}: {one.text}", ctx),
             source=one.message_id,
             order=one.order,
         )
@@ -25,7 +29,16 @@ def with_open_errors(draft: Draft, ctx: PassContext) -> Draft:
         digest = digest_item(lines, covers, ctx, id=f"r{ctx.number}.errors", by="errors")
         if draft.tokens + digest.tokens <= ctx.limit:
             # Before the newest input: behind it, nothing may stand but its own turn.
-            position = next((i for i, item in enumerate(draft.items) if item.id == ctx.newest_input), 0)
+            leading = sum(item.order < ctx.timeline.leading for item in draft.items)
+            position = next((i for i, item in enumerate(draft.items) if item.id == ctx.newest_input), leading)
             return draft.with_items((*draft.items[:position], digest, *draft.items[position:]))
         lines.pop()
     return draft
+
+
+def _short(text: str, ctx: PassContext) -> str:
+    """The beginning of a text, by tokens: in some scripts a character takes several."""
+    text = text[:200]
+    while ctx.count(text) > _LINE:
+        text = text[: len(text) // 2]
+    return text

@@ -73,13 +73,18 @@ def _runs(evicted: Iterable[Group]) -> Iterator[list[Group]]:
 
 
 def _allotment(digests: list[Item], ctx: PassContext) -> tuple[int, bool]:
-    """How many tokens a new digest may take, and whether it takes the place of the earlier ones."""
+    """How many tokens a new digest may take besides words, and whether it takes the place of the earlier ones."""
     cap = ctx.part(ctx.shares.digests)
-    existing = sum(item.tokens for item in digests)
+    existing = sum(item.tokens - _words(item) for item in digests)
     least = int(cap * _GENERATION)
     if digests and existing + least > cap:
         return int(cap * _RESTART), True
     return max(least, (cap - existing) // 2), False
+
+
+def _words(item: Item) -> int:
+    """Tokens of what people said and what they were answered: these have shares of their own."""
+    return sum(line.tokens for line in item.lines if line.kind in ("user", "answer"))
 
 
 def _placed(
@@ -98,27 +103,36 @@ def _placed(
     covers += [span for item in absorbed for span in item.covers]
     lines = [line for item in absorbed for line in item.lines]
     lines += [line for group in evicted for line in _lines(group, ctx)]
-    chosen = _chosen(lines, room, ctx)
+    others = [item for item in items if item.is_digest and item.id not in gone]
+    chosen = _chosen(lines, others, room, ctx)
     digest = digest_item(chosen, covers, ctx, id=id, by=by)
-    digest = msgspec.structs.replace(digest, room=max(0, room - digest.tokens))
+    digest = msgspec.structs.replace(digest, room=max(0, room - digest.tokens + _words(digest)))
     position = next(index for index, item in enumerate(items) if item.id in gone)
     return (*items[:position], digest, *(item for item in items[position:] if item.id not in gone))
 
 
-def _chosen(lines: list[Line], room: int, ctx: PassContext) -> list[Line]:
+def _chosen(lines: list[Line], others: list[Item], room: int, ctx: PassContext) -> list[Line]:
     """The lines that get a place: open errors always, the rest by share, newest first."""
     shares = ctx.shares
     open_errors = {failure.message_id for failure in ctx.timeline.ledger.open_errors.values()}
-    errors = [line for line in lines if line.kind == "error" and line.source in open_errors]
-    users = [line for line in lines if line.kind == "user"]
-    binding = [line for line in reversed(users) if DECISION.search(line.text)]
-    others = [line for line in reversed(users) if not DECISION.search(line.text)]
-    steps = [line for line in reversed(lines) if line.kind in ("step", "answer")]
+    newest_first = lines[::-1]
+    said = [line for line in newest_first if line.kind == "user"]
+    # The newest words first, then what binds the agent, then what was merely asked.
+    users = said[:2] + sorted(said[2:], key=lambda line: DECISION.search(line.text) is None)
     # However little room there is, an open error gets its line.
-    chosen = fitting(errors, sys.maxsize, ctx)
-    chosen += fitting([*binding, *others], int(room * shares.users), ctx)
-    chosen += fitting(steps, int(room * shares.steps), ctx)
+    chosen = fitting([line for line in lines if line.kind == "error" and line.source in open_errors], sys.maxsize, ctx)
+    chosen += fitting(users, _left(shares.users, "user", others, ctx), ctx)
+    answers = [line for line in newest_first if line.kind == "answer"]
+    chosen += fitting(answers, _left(shares.answers, "answer", others, ctx), ctx)
+    chosen += fitting([line for line in newest_first if line.kind == "step"], int(room * shares.steps), ctx)
     return chosen
+
+
+def _left(share: float, kind: str, others: list[Item], ctx: PassContext) -> int:
+    """What the other digests leave of a share, but never less than a third of it: the newest words matter most."""
+    whole = ctx.part(share)
+    taken = sum(line.tokens for item in others for line in item.lines if line.kind == kind)
+    return max(whole // 3, whole - taken)
 
 
 def _lines(group: Group, ctx: PassContext) -> Iterator[Line]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from foveate.errors import ConfigError
 from foveate.log.items import Item
 from foveate.transforms.placeholders import preview, with_result
-from foveate.views.draft import Draft, PassContext, groups, tail_start
+from foveate.views.draft import Draft, PassContext, tail_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,19 +23,26 @@ class Mask:
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         start = tail_start(draft, ctx)
-        masked = {
-            item.id
-            for group in groups(draft.items)
-            if group.start < start and not ctx.must_keep(group)
-            for item in group.items
-            if item.fate in ("verbatim", "repaired")
-            and item.message.result is not None
-            and item.tokens > self.above
-            and item.message.meta.outcome in (None, "ok")
-        }
-        return draft.with_items(
-            mask_output(item, ctx, by=self.name) if item.id in masked else item for item in draft.items
-        )
+        newest = draft.items[-1].group if draft.items else ""
+        items = []
+        for index, item in enumerate(draft.items):
+            if index < start and _maskable(item, self.above, ctx):
+                item = mask_output(item, ctx, by=self.name)
+            elif index >= start and item.group != newest and _maskable(item, ctx.large, ctx):
+                # In the tail only what is very large, and more of it stays; the newest exchange has not been read yet.
+                item = mask_output(item, ctx, by=self.name, why="very large output", chars=ctx.large, lines=40)
+            items.append(item)
+        return draft.with_items(items)
+
+
+def _maskable(item: Item, above: int, ctx: PassContext) -> bool:
+    return (
+        item.tokens > above
+        and item.message.result is not None
+        and item.fate in ("verbatim", "repaired")
+        and item.message.meta.outcome in (None, "ok")
+        and not ctx.must_keep_item(item)
+    )
 
 
 def mask_output(

@@ -16,7 +16,13 @@ _LONG_VALUE: Final = 400
 
 
 def preview(
-    text: str, tokens: int, reference: str, ctx: PassContext, *, chars: int = _PREVIEW_CHARS, lines: int = _PREVIEW_LINES
+    text: str,
+    tokens: int,
+    reference: str,
+    ctx: PassContext,
+    *,
+    chars: int = _PREVIEW_CHARS,
+    lines: int = _PREVIEW_LINES,
 ) -> str:
     """The first and last lines of a text around a note of what is left out."""
     all_lines = text.splitlines()
@@ -61,7 +67,7 @@ def short_arguments(arguments: str, reference: str, longest: int) -> str:
     """Arguments with every long value cut; JSON stays JSON."""
     try:
         value = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         value = {"input": arguments}
     return msgspec.json.encode(_short(value, reference, longest)).decode()
 

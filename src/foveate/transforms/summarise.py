@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from foveate.log.items import Item, Line
 from foveate.transforms.digest import fitting, with_lines
@@ -50,42 +51,45 @@ def _summarised(lines: list[Line], text: str, item: Item) -> list[Line]:
 
 def _ledger_lines(item: Item, ctx: PassContext) -> list[Line]:
     room = int(ctx.part(ctx.shares.digests) * ctx.shares.ledger)
-    return fitting(_facts(item, ctx), room, ctx)
+    return fitting(_facts(item, room, ctx), room * 2, ctx)
 
 
-def _facts(item: Item, ctx: PassContext) -> Iterator[Line]:
+def _facts(item: Item, room: int, ctx: PassContext) -> Iterator[Line]:
     """What the ledger knows of the messages that a digest stands for, most important first."""
     ledger = ctx.timeline.ledger
-    inside = {
-        ctx.said(order).id for first, last in item.covers for order in range(max(first, last - _MAX_SCAN), last + 1)
-    }
-    written = [path for path, source in ledger.written.items() if source in inside]
-    read = [path for path, source in ledger.read.items() if source in inside and path not in ledger.written]
-    shown = {line.text for line in item.lines}
     order = item.covers[-1][1]
+    shown = {line.text for line in item.lines}
+
+    def inside(message_id: str) -> bool:
+        position = ctx.timeline.position(message_id)
+        return position is not None and any(first <= position <= last for first, last in item.covers)
+
+    written = [path for path, source in ledger.written.items() if inside(source)]
     if written:
-        yield Line(kind="ledger", text=_listed("files modified", written), order=order)
+        yield Line(kind="ledger", text=_listed("files modified", written, room, ctx), order=order)
     for failure in reversed(ledger.failures):
-        if failure.message_id in inside and failure.attempt not in ledger.open_errors:
-            yield Line(
-                kind="ledger",
-                text=f"failed before ({failure.message_id}): {failure.attempt}: {failure.text}",
-                order=order,
-            )
+        if inside(failure.message_id) and failure.attempt not in ledger.open_errors:
+            text = f"failed before ({failure.message_id}): {failure.attempt}: {failure.text}"
+            yield Line(kind="ledger", text=text, order=order)
     for note in reversed(ledger.decisions):
-        if note.message_id in inside and not any(note.text in text for text in shown):
+        if inside(note.message_id) and not any(note.text in text for text in shown):
             yield Line(kind="ledger", text=f"noted in {note.message_id}: {note.text}", order=order)
-    if ledger.plan is not None and ledger.plan.message_id in inside:
+    if ledger.plan is not None and inside(ledger.plan.message_id):
         yield Line(kind="ledger", text=f"plan ({ledger.plan.message_id}): {ledger.plan.text[:600]}", order=order)
+    read = [path for path, source in ledger.read.items() if path not in ledger.written and inside(source)]
     if read:
-        yield Line(kind="ledger", text=_listed("files read", read), order=order)
+        yield Line(kind="ledger", text=_listed("files read", read, room // 2, ctx), order=order)
 
 
-_MAX_SCAN = 4_000
-_LISTED = 24
+_LISTED: Final = 24
 
 
-def _listed(label: str, names: list[str]) -> str:
-    shown = names[-_LISTED:]
-    more = f" and {len(names) - len(shown)} earlier" if len(names) > len(shown) else ""
-    return f"{label}: {', '.join(shown)}{more}"
+def _listed(label: str, names: list[str], room: int, ctx: PassContext) -> str:
+    """The newest names that fit; the number of the others."""
+    count = min(len(names), _LISTED)
+    while True:
+        more = f" and {len(names) - count} earlier" if len(names) > count else ""
+        text = f"{label}: {', '.join(names[len(names) - count :])}{more}"
+        if count <= 1 or ctx.count(text) + 6 <= room:
+            return text
+        count -= max(1, count // 4)

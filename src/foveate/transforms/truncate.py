@@ -23,9 +23,10 @@ class Truncate:
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         # The order in which protection yields; each step is tried item by item until the draft fits.
+        enough = ctx.limit - _reserve(ctx)
         for step in (_mask_tail, _thin_digests, _shorten_first, _drop_old, _mask_hard, _drop_all):
             for change in step(draft, ctx):
-                if draft.tokens <= ctx.limit:
+                if draft.tokens <= enough:
                     break
                 draft = draft.with_items(change(draft.items))
         if draft.tokens > ctx.limit:
@@ -36,6 +37,12 @@ class Truncate:
                 limit=ctx.limit,
             )
         return draft
+
+
+def _reserve(ctx: PassContext) -> int:
+    """Room for a line of each open error, which is put back when its exchange had to go."""
+    errors = len(ctx.timeline.ledger.open_errors)
+    return min(ctx.limit // 6, 60 + 70 * errors) if errors else 0
 
 
 Change = Callable[[tuple[Item, ...]], Iterator[Item]]
@@ -64,7 +71,11 @@ def _mask_tail(draft: Draft, ctx: PassContext) -> Iterator[Change]:
     """Large outputs, largest first, with a preview; the newest exchange last."""
     free = _free_groups(draft, ctx)
     newest = draft.items[-1].group if draft.items else ""
-    outputs = [item for group in free for item in group.items if item.message.result is not None and item.tokens > 200]
+    outputs = [
+        item
+        for item in draft.items
+        if item.message.result is not None and item.tokens > 200 and not ctx.must_keep_item(item)
+    ]
     for item in sorted(outputs, key=lambda item: (item.group == newest, -item.tokens)):
         size = max(400, ctx.limit // (4 if item.group == newest else 16))
         yield _replacing(item, mask_output(item, ctx, by="truncate", why="large output, no room", chars=size, lines=60))

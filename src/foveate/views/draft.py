@@ -62,22 +62,24 @@ _REFERENCE: Final = 8_000
 class Shares:
     """How the budget is divided when history is reduced.
 
-    `tail`, `tail_cap`, `digests` and `recall` are shares of the tokens that messages may take, in a budget of 8,000;
-    what an agent works on does not grow as its budget does, so in larger ones they grow with the root of it. `users`,
-    `steps` and `ledger` are shares of one digest, the rest of which is evidence.
+    All but `steps` and `ledger` are shares of the tokens that messages may take, in a budget of 8,000; what an agent
+    works on does not grow as its budget does, so in larger ones they grow with the root of it. `users` and `answers`
+    are for the words of users and concluding answers in digests, `digests` for all else in them; `steps` and `ledger`
+    are shares of the latter, the rest of which is evidence.
     """
 
     exchanges: int = 3
     tail: float = 0.10
     tail_cap: float = 0.40
-    digests: float = 0.50
-    users: float = 0.30
+    digests: float = 0.52
+    users: float = 0.08
+    answers: float = 0.02
     steps: float = 0.03
-    ledger: float = 0.06
+    ledger: float = 0.03
     recall: float = 0.06
 
     def __post_init__(self) -> None:
-        for name in ("tail", "tail_cap", "digests", "users", "steps", "ledger", "recall"):
+        for name in ("tail", "tail_cap", "digests", "users", "answers", "steps", "ledger", "recall"):
             value = getattr(self, name)
             if not 0 <= value <= 1:
                 raise ConfigError(f"`{name}` is a share of the budget from 0 to 1, got {value!r}")
@@ -124,14 +126,22 @@ class PassContext:
         return self.timeline.newest_input
 
     def must_keep(self, group: Group) -> bool:
-        """Whether no pass may touch a group: framing, pinned, or the newest input."""
+        """Whether a group must stay: framing, pinned, or the newest input is in it."""
+        return any(self.must_keep_item(item) for item in group.items)
+
+    def must_keep_item(self, item: Item) -> bool:
+        """Whether no pass may touch an item; what else is in its exchange may still be shortened."""
         timeline = self.timeline
-        return any(
+        return (
             item.id in timeline.pins
             or item.id == timeline.newest_input
             or (item.message.role == "system" and item.order < timeline.leading)
-            for item in group.items
         )
+
+    @property
+    def large(self) -> int:
+        """The tokens from which on an output is too large to stand whole in the tail."""
+        return max(160, self.part(self.shares.tail_cap) // 3)
 
 
 def part_of(share: float, limit: int) -> int:
@@ -166,7 +176,8 @@ def tail_start(draft: Draft, ctx: PassContext) -> int:
     """The index of the first item that recency protects.
 
     The tail grows from the end, group by group: at least one group, until it has both the number of exchanges and the
-    tokens it should have, and never beyond its cap.
+    tokens it should have, and never beyond its cap. Large outputs count as what is left of them when they are masked,
+    so that one of them does not push the rest of the tail out.
     """
     shares = ctx.shares
     wanted, cap = ctx.part(shares.tail), ctx.part(shares.tail_cap)
@@ -174,7 +185,7 @@ def tail_start(draft: Draft, ctx: PassContext) -> int:
     for group in reversed(list(groups(draft.items))):
         if group.head.is_digest or group.head.fate == "recalled":
             break
-        size = group.tokens
+        size = sum(min(item.tokens, ctx.large) if item.message.role == "tool" else item.tokens for item in group.items)
         if tokens and (tokens + size > cap or (exchanges >= shares.exchanges and tokens >= wanted)):
             break
         start, tokens = group.start, tokens + size

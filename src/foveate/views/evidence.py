@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 from foveate.log.items import Item
 from foveate.log.messages import Message, Text, ToolCall, ToolResult
+from foveate.log.semantics import argument_texts
 from foveate.views.entities import entities
-from foveate.views.working_set import decoded
 
 # An entity that is everywhere is no news; the newest places of it are enough.
-_PLACES: Final = 6
+_PLACES: Final = 12
+_REMEMBERED: Final = 512
 _LONG: Final = 200
 _SEGMENT: Final = re.compile(r".{1,160}(?=[\s,;])|.{1,160}")
 _MAX_TEXT: Final = 400_000
@@ -63,8 +64,9 @@ class EvidenceIndex:
         for order in evicted[first:]:
             self._evicted[order] = None
             self._index(self.lines(said[order], order))
-        # Only a memo between the pass that chose and the fold that records; kept longer it would double the log.
-        self._read.clear()
+        # A memo of what was read lately; all of it would double the log.
+        for order in list(islice(self._read, max(0, len(self._read) - _REMEMBERED))):
+            del self._read[order]
 
     def _index(self, lines: list[EvidenceLine]) -> None:
         for line in lines:
@@ -92,7 +94,8 @@ def evidence_lines(message: Message, order: int) -> Iterable[EvidenceLine]:
     for part, text in enumerate(text_lines(message)):
         if len(text) > 3:
             named = entities(text)
-            if named:
+            # A line that is nothing but a name says nothing of it.
+            if named and len(text.strip()) > len(named[0]) + 3:
                 yield EvidenceLine(order, part, text, tuple(dict.fromkeys(named)))
 
 
@@ -118,7 +121,7 @@ def text_lines(message: Message) -> list[str]:
             case Text(text=text) | ToolResult(text=text):
                 lines += text[:_MAX_TEXT].splitlines()
             case ToolCall(arguments=arguments):
-                lines += decoded(arguments[:_MAX_TEXT]).splitlines()
+                lines += argument_texts(arguments[:_MAX_TEXT]).splitlines()
             case _:
                 continue
     if any(len(line) > _LONG for line in lines):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from foveate.log.messages import Message, Text, ToolCall
-from foveate.log.semantics import TOOLS
 
 DECISION: Final = re.compile(
     r"\b(?:decided|decision|we(?:'ll| will) use|let's use|instead of|must not|must never|never|always|do not|don't|"
@@ -47,6 +46,7 @@ class Ledger:
     open_errors: dict[str, Failure] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     retried: set[str] = field(default_factory=set)
+    stale: set[str] = field(default_factory=set)
     decisions: list[Note] = field(default_factory=list)
     plan: Note | None = None
 
@@ -75,6 +75,8 @@ class Ledger:
         attempt = meta.attempt or message.id
         if meta.outcome in (None, "ok"):
             self.open_errors.pop(attempt, None)
+            if not meta.partial:
+                self.stale.update(self.read[one] for one in (*meta.reads, *meta.writes) if one in self.read)
             for resource in meta.reads:
                 self.read.pop(resource, None)
                 self.read[resource] = message.id
@@ -98,10 +100,8 @@ class Ledger:
             if isinstance(part, Text):
                 if len(part.text) < 20_000 and DECISION.search(part.text):
                     self._note_decisions(part.text, message.id, order)
-            elif isinstance(part, ToolCall):
-                semantics = TOOLS.get(part.name)
-                if semantics is not None and semantics.access == "plan":
-                    self.plan = Note(message.id, order, part.arguments)
+            elif isinstance(part, ToolCall) and message.meta.plan:
+                self.plan = Note(message.id, order, part.arguments)
 
     def _note_decisions(self, text: str, message_id: str, order: int) -> None:
         for line in text.splitlines():

@@ -28,7 +28,7 @@ class Mender:
         self.tokens = 0
         self.left_out: dict[str, str] = {}
         self._count = count
-        self._open: dict[str, tuple[str, ToolCall]] = {}
+        self._open: dict[str, list[tuple[str, ToolCall]]] = {}
         self._used: dict[str, int] = {}
 
     @property
@@ -57,7 +57,7 @@ class Mender:
         if not self._open:
             return self.items
         items = list(self.items)
-        for group, call in self._open.values():
+        for group, call in (one for waiting in self._open.values() for one in waiting):
             items.insert(_end_of(items, group), self._stand_in(group, call, items))
         return items
 
@@ -102,7 +102,7 @@ class Mender:
                 renamed = True
                 wire = msgspec.structs.replace(part, id=self._fresh_id(part.id))
             self._used.setdefault(wire.id, 1)
-            self._reopen(part.id, item.group, wire)
+            self._open.setdefault(part.id, []).append((item.group, wire))
             parts.append(wire)
         if renamed:
             mended = msgspec.structs.replace(message, parts=tuple(parts))
@@ -116,16 +116,20 @@ class Mender:
             if fresh not in self._used:
                 return fresh
 
-    def _reopen(self, call_id: str, group: str, wire: ToolCall) -> None:
-        unanswered = self._open.pop(call_id, None)
-        if unanswered is not None:
-            # The next result with this id answers the newer call; keep the older one waiting under a key of its own.
-            self._open[f"{call_id}\0{unanswered[0]}\0{unanswered[1].id}"] = unanswered
-        self._open[call_id] = (group, wire)
+    def _answered(self, call_id: str) -> tuple[str, ToolCall] | None:
+        """The call that a result answers: of the newest message that waits for it, the first such call."""
+        waiting = self._open.get(call_id)
+        if not waiting:
+            return None
+        newest = waiting[-1][0]
+        found = waiting.pop(next(index for index, (group, _) in enumerate(waiting) if group == newest))
+        if not waiting:
+            del self._open[call_id]
+        return found
 
     def _feed_result(self, item: Item) -> None:
         result = item.message.result
-        found = self._open.pop(result.call_id, None) if result is not None else None
+        found = self._answered(result.call_id) if result is not None else None
         if result is None or found is None:
             self._append_note(item)
             return

@@ -31,7 +31,6 @@ from foveate.views.ledger import Ledger
 from foveate.views.mending import Mender
 from foveate.views.working_set import WorkingSet
 
-
 # Characters indexed for each token that a reduction leaves: of a log taken in at once, only the newer part.
 _INDEXED: Final = 40
 

@@ -6,10 +6,11 @@ import math
 from typing import Final
 
 from foveate.log.messages import Message
+from foveate.log.semantics import argument_texts
 from foveate.views.entities import entities
 
-HALF_LIFE: Final = 15.0
-_IN_USE: Final = 200
+HALF_LIFE: Final = 18.0
+_IN_USE: Final = 400
 _MAX_INPUT: Final = 20_000
 
 
@@ -27,7 +28,7 @@ class WorkingSet:
         if message.role == "assistant":
             self.step += 1
             for call in message.calls:
-                for entity in dict.fromkeys(entities(decoded(call.arguments))):
+                for entity in dict.fromkeys(entities(argument_texts(call.arguments))):
                     self._use(entity, 1.0)
         elif message.role == "user":
             for entity in dict.fromkeys(entities(message.text[:_MAX_INPUT])):
@@ -60,10 +61,3 @@ class WorkingSet:
             return 0.0
         weight, step = use
         return weight * math.exp2((step - self.step) / HALF_LIFE)
-
-
-def decoded(arguments: str) -> str:
-    """Arguments of a call as a reader sees them: escaped newlines, tabs and quotes made plain."""
-    if "\\" not in arguments:
-        return arguments
-    return arguments.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")

@@ -41,12 +41,17 @@ def encode(message: Message) -> dict[str, Any]:
     """The OpenAI chat dict of a message."""
     result = message.result
     if message.role == "tool" and result is not None:
-        return {"role": "tool", "tool_call_id": result.call_id, "content": result.text, **_wire_extra(message)}
+        return {"role": "tool", "tool_call_id": result.call_id, "content": _result(result), **_wire_extra(message)}
     out: dict[str, Any] = {"role": message.role, "content": _content(message)}
     calls = message.calls
     if calls:
         out["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+                **call.extra,
+            }
             for call in calls
         ]
     out.update(_wire_extra(message))
@@ -71,15 +76,23 @@ def _content(message: Message) -> Any:
     shown = [part for part in message.parts if isinstance(part, Text | Media)]
     if not shown:
         return None if message.calls else ""
-    if len(shown) == 1 and isinstance(shown[0], Text):
+    if len(shown) == 1 and isinstance(shown[0], Text) and not shown[0].extra:
         return shown[0].text
     return [_block(part) for part in shown]
 
 
+def _result(result: ToolResult) -> Any:
+    """The content of a tool message: text, or what came with images as it came."""
+    if not result.media:
+        return result.text
+    text = [_block(Text(text=result.text))] if result.text else []
+    return [*text, *(_block(one) for one in result.media)]
+
+
 def _block(part: Text | Media) -> dict[str, Any]:
     match part:
-        case Text(text=text):
-            return {"type": "text", "text": text}
+        case Text(text=text, extra=extra):
+            return {"type": "text", "text": text, **extra}
         case Media(kind="image", reference=reference, extra=extra):
             return {"type": "image_url", "image_url": {"url": reference, **extra}}
         case Media(extra=extra):
@@ -111,7 +124,8 @@ def _call(raw: object, where: str) -> ToolCall:
         arguments = json.dumps(arguments, ensure_ascii=False)
     if not isinstance(arguments, str):
         raise MessageError(f"{where}: `arguments` must be JSON text, got {type(arguments).__name__}")
-    return ToolCall(id=call_id, name=function["name"], arguments=arguments)
+    extra = {str(key): value for key, value in raw.items() if key not in ("id", "type", "function")}
+    return ToolCall(id=call_id, name=function["name"], arguments=_encodable(arguments), extra=extra)
 
 
 def _tool_parts(raw: Mapping[str, Any], where: str) -> tuple[Part, ...]:
@@ -129,19 +143,31 @@ def _content_parts(content: object, where: str) -> list[Text | Media]:
         case None:
             return []
         case str():
-            return [Text(text=content)]
+            return [Text(text=_encodable(content))]
         case list() | tuple():
             return [_part(block, f"{where}, content block {index}") for index, block in enumerate(content)]
         case _:
             raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
 
 
+def _encodable(text: str) -> str:
+    """The text with half characters replaced: JSON can carry them, UTF-8 and every provider refuse them."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def _part(block: object, where: str) -> Text | Media:
     match block:
         case str():
-            return Text(text=block)
-        case {"type": "text" | "input_text" | "output_text", "text": str() as text}:
-            return Text(text=text)
+            return Text(text=_encodable(block))
+        case {"type": "text" | "input_text" | "output_text", "text": str() as text, **rest}:
+            extra = {str(key): value for key, value in rest.items()}
+            return Text(text=_encodable(text), extra=extra)
         case {"type": "image_url", "image_url": {"url": str() as url, **rest}}:
             return Media(kind="image", reference=url, extra={str(key): value for key, value in rest.items()})
         case {"type": "image_url", "image_url": str() as url}:

@@ -1,0 +1,50 @@
+"""Records: the events a session writes, from what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from foveate.compiler.compiled import CompiledContext
+from foveate.compiler.summaries import SummaryRequest
+from foveate.errors import ConfigError
+from foveate.log.context import AgentContext
+from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet
+
+
+def said(system: str | None) -> str | None:
+    """A system prompt, unless it says nothing: providers refuse an empty one."""
+    if system is not None and not isinstance(system, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(f"`system` must be text, got {system!r}")
+    return system if system and system.strip() else None
+
+
+def framing_of(context: AgentContext) -> FramingSet:
+    """The framing that a context has."""
+    return FramingSet(
+        system=context.system, tools=context.tools, response_format=context.response_format, model=context.model
+    )
+
+
+def plain(response_format: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A response format as a dict of its own."""
+    return dict(response_format) if response_format is not None else None
+
+
+def summary_failed(text: str, request: SummaryRequest) -> DiagnosticRecorded:
+    """The diagnostic of a summary that did not come about."""
+    return DiagnosticRecorded(code="summary_failed", phase="summarise", text=text, subject=str(request.through))
+
+
+def call_record(view: CompiledContext, now: float | None) -> CallRecorded:
+    """The event of a request that is about to be sent."""
+    return CallRecorded(
+        number=view.number,
+        strategy=view.strategy,
+        budget=view.budget.limit if view.budget is not None else None,
+        tokens=view.tokens,
+        predicted_cached=view.predicted_cached,
+        payload_sha256=view.payload_sha256,
+        now=now,
+        sections=view.sections,
+    )
