@@ -4,8 +4,6 @@ Everything that happened is kept in an append-only log; every model call is a fr
 projection of that log, and the projection changes in a way that keeps the provider's prompt cache warm.
 """
 
-from loguru import logger as _logger
-
 from foveate.budget.profiles import CacheRules, ModelProfile
 from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext
@@ -26,16 +24,13 @@ from foveate.log.codec import load_events
 from foveate.log.events import Event
 from foveate.log.messages import Message
 from foveate.log.router import DefaultRouter
-from foveate.log.semantics import TOOLS, ToolSemantics
 from foveate.log.sections import ContextSection
+from foveate.log.semantics import TOOLS, ToolSemantics
 from foveate.log.state import AgentState
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
 from foveate.transforms import Boundary, ObservationMasking, Transparent
 from foveate.views.draft import Draft, PassContext, Shares
-
-# A library stays silent until its user wants to hear it: logger.enable("foveate").
-_logger.disable("foveate")
 
 __all__ = [
     "PASSES",

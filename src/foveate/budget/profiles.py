@@ -65,8 +65,7 @@ class ModelProfile:
         for option, value in (("window", self.window), ("output_limit", self.output_limit)):
             if value is not None and value <= 0:
                 raise ConfigError(
-                    f"`{option}` of {self.name!r} must be 1 token or more, got {value!r};"
-                    " leave it out if unknown"
+                    f"`{option}` of {self.name!r} must be 1 token or more, got {value!r}; leave it out if unknown"
                 )
 
 
@@ -90,9 +89,7 @@ def profile_for(model: str, *, overrides: Mapping[str, ModelProfile] | None = No
 
 # Rules that prices do not tell, as published by the providers; multipliers only where the price
 # list has none.
-_AUTOMATIC = CacheRules(
-    minimum_tokens=1_024, ttl_seconds=300, breakpoints=0, lookback_blocks=0, write=1.0, read=0.5
-)
+_AUTOMATIC = CacheRules(minimum_tokens=1_024, ttl_seconds=300, breakpoints=0, lookback_blocks=0, write=1.0, read=0.5)
 _PROVIDER_RULES: dict[str, CacheRules] = {
     "anthropic": DEFAULT_RULES,
     "azure": replace(_AUTOMATIC, ttl_seconds=600),

@@ -59,10 +59,7 @@ class SplintrCounter:
             counts = iter(_batch(vocabulary.tokenizer, list(compress(texts, plain))))
         except UnicodeEncodeError:
             return [self.count(text) for text in texts]
-        return [
-            next(counts) if batched else self.count(text)
-            for text, batched in zip(texts, plain, strict=True)
-        ]
+        return [next(counts) if batched else self.count(text) for text, batched in zip(texts, plain, strict=True)]
 
 
 def counter_for(model: str | None) -> TokenCounter:
@@ -124,8 +121,7 @@ def _vocabulary(encoding: str) -> _Vocabulary:
         tokenizer = Tokenizer.from_pretrained(encoding)
     except ValueError as error:
         raise ConfigError(
-            f"`encoding` {encoding!r} is no known vocabulary; use one such as 'o200k_base'"
-            f" or 'cl100k_base' ({error})"
+            f"`encoding` {encoding!r} is no known vocabulary; use one such as 'o200k_base' or 'cl100k_base' ({error})"
         ) from error
     # Characters are meant, not parts of a path.
     marker = commonprefix(list(tokenizer.special_tokens()))  # noqa: RUF071

@@ -31,8 +31,7 @@ class TokenBudget:
                 raise ConfigError(f"`{option}` must be 0 tokens or more, got {value!r}")
         if self.soft_threshold is not None and self.soft_threshold <= 0:
             raise ConfigError(
-                f"`soft_threshold` must be 1 token or more, got {self.soft_threshold!r};"
-                " leave it out for none"
+                f"`soft_threshold` must be 1 token or more, got {self.soft_threshold!r}; leave it out for none"
             )
         if self.limit <= 0:
             raise ConfigError(

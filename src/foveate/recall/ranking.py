@@ -105,7 +105,7 @@ def _candidates(index: PassageIndex, hits: list[Hit], wanted: _Wanted) -> list[_
     worth = dict(own)
     for hit in hits:
         for passage, lent in _neighbours(index, hit.passage):
-            if passage.order in wanted:
+            if lent and passage.order in wanted:
                 worth[passage] = max(worth.get(passage, 0.0), hit.score * lent)
     least = max(worth.values(), default=0.0) * _LEAST
     newest = index.newest if wanted.before is None else wanted.before
@@ -118,29 +118,23 @@ def _candidates(index: PassageIndex, hits: list[Hit], wanted: _Wanted) -> list[_
 
 
 def _neighbours(index: PassageIndex, passage: Passage) -> Iterator[tuple[Passage, float]]:
+    """What stands before and after a passage, each with the share of its score that the passage lends it."""
     order, part = passage.order, passage.part
-    short = len(passage.text) <= _TURN
-    if part > 0:
-        yield from _lent(index.passage(order, part - 1), _SAME_MESSAGE)
-    else:
-        before = index.passage(order - 1, -1)
-        if before is not None and short and len(before.text) <= _TURN:
-            yield before, _PREVIOUS
-        elif passage.role == "tool":
-            yield from _lent(before, _RESULT)
-    if part + 1 < index.parts(order):
-        yield from _lent(index.passage(order, part + 1), _SAME_MESSAGE)
-    else:
-        after = index.passage(order + 1, 0)
-        if after is not None and short and len(after.text) <= _TURN:
-            yield after, _ANSWER if "?" in passage.text or "？" in passage.text else _NEXT
-        elif after is not None and after.role == "tool":
-            yield after, _RESULT
+    starts, ends = part == 0, part + 1 == index.parts(order)
+    before = index.passage(order - 1, -1) if starts else index.passage(order, part - 1)
+    after = index.passage(order + 1, 0) if ends else index.passage(order, part + 1)
+    if before is not None:
+        yield before, _share(before, passage, _PREVIOUS) if starts else _SAME_MESSAGE
+    if after is not None:
+        asks = "?" in passage.text or "？" in passage.text
+        yield after, _share(passage, after, _ANSWER if asks else _NEXT) if ends else _SAME_MESSAGE
 
 
-def _lent(passage: Passage | None, share: float) -> Iterator[tuple[Passage, float]]:
-    if passage is not None:
-        yield passage, share
+def _share(first: Passage, second: Passage, among_turns: float) -> float:
+    """What two messages in a row lend each other: turns answer each other, and so do a call and its result."""
+    if len(first.text) <= _TURN and len(second.text) <= _TURN:
+        return among_turns
+    return _RESULT if first.role == "assistant" and second.role == "tool" else 0.0
 
 
 def _priority(index: PassageIndex, passage: Passage, worth: float, newest: int) -> float:

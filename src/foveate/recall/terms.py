@@ -15,7 +15,7 @@ Kind = Literal["word", "name", "pair"]
 # A pasted file asks for no more than its beginning and its end do.
 _HEAD: Final = 3_000
 _TAIL: Final = 2_000
-_TERMS: Final = 64
+_TERMS: Final = 32
 _NAME_PARTS: Final = 12
 _LONGEST: Final = 80
 

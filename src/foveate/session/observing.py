@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable
-
-from loguru import logger
+from typing import Any
 
 from foveate.compiler.compiled import CompiledContext
 from foveate.log.events import Event
@@ -51,7 +51,12 @@ class Observers:
 
 def log_compile(view: CompiledContext) -> None:
     """One debug line for a compile; silent unless the user enables the logger "foveate"."""
-    logger.debug(
+    # Loguru takes longer to import than all of Foveate: who wants to listen has imported it.
+    loguru = sys.modules.get("loguru")
+    if loguru is None:
+        return
+    _disable_once(loguru.logger)
+    loguru.logger.debug(  # noqa: PLE1205  loguru formats with braces
         "compiled call {} of {}: {} tokens ({} cached), {} items, sections {}, stages {}",
         view.number,
         view.state.context.session,
@@ -61,3 +66,16 @@ def log_compile(view: CompiledContext) -> None:
         [section.name for section in view.sections],
         [record.name for record in view.records],
     )
+
+
+_disabled = False
+
+
+def _disable_once(logger: Any) -> None:
+    """Keep silent by default, as a library should, unless the user has said otherwise already."""
+    global _disabled  # noqa: PLW0603  the setting is the process's, as loguru's is
+    if not _disabled:
+        _disabled = True
+        chosen = getattr(getattr(logger, "_core", None), "activation_list", ())
+        if not any(str(name).startswith("foveate") for name, _ in chosen):
+            logger.disable("foveate")

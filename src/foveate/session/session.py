@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Self
@@ -378,6 +377,9 @@ class Session:
         return [found] if found is not None else []
 
     async def _summary(self, summarizer: Summarizer, request: SummaryRequest, timeout: float) -> Body:
+        # Only who has a summarizer pays for the event loop's import.
+        import asyncio  # noqa: PLC0415
+
         try:
             text = str(await asyncio.wait_for(summarizer.summarise(request), timeout) or "")
         except TimeoutError:

@@ -56,6 +56,7 @@ def groups(items: tuple[Item, ...]) -> Iterator[Group]:
 
 
 _REFERENCE: Final = 8_000
+_GROWTH: Final = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class Shares:
     """How the budget is divided when history is reduced.
 
     All but `steps` and `ledger` are shares of the tokens that messages may take, in a budget of 8,000; what an agent
-    works on does not grow as its budget does, so in larger ones they grow with the root of it. `users` and `answers`
+    works on does not grow as its budget does, so in larger ones they grow with a root of it. `users` and `answers`
     are for the words of users and concluding answers in digests, `digests` for all else in them; `steps` and `ledger`
     are shares of the latter, the rest of which is evidence.
     """
@@ -76,7 +77,7 @@ class Shares:
     answers: float = 0.02
     steps: float = 0.03
     ledger: float = 0.03
-    recall: float = 0.06
+    recall: float = 0.04
 
     def __post_init__(self) -> None:
         for name in ("tail", "tail_cap", "digests", "users", "answers", "steps", "ledger", "recall"):
@@ -145,8 +146,10 @@ class PassContext:
 
 
 def part_of(share: float, limit: int) -> int:
-    """The tokens that a share of a limit comes to; beyond the reference budget it grows with the root of the limit."""
-    return int(share * min(limit, math.sqrt(limit * _REFERENCE)))
+    """The tokens that a share of a limit comes to; beyond the reference budget it grows more slowly than the limit."""
+    if limit <= _REFERENCE:
+        return int(share * limit)
+    return int(share * _REFERENCE * math.pow(limit / _REFERENCE, _GROWTH))
 
 
 class Pass(Protocol):
