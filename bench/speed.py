@@ -15,6 +15,7 @@ from random import Random
 from statistics import median
 from typing import Any, Literal, Protocol
 
+from bench.logs import data_root, load_sessions
 from bench.messages import Message, call, calls_of, content_of
 
 Kind = Literal["plain", "compact", "user"]
@@ -30,6 +31,7 @@ REPETITIONS = 5
 # Rare enough to be several tokens: the first such word makes the tokenizer build its tables, a third of a second.
 WARM_WORD = "flibbertigibbet"
 RENDER_EVERY = 50
+_BOOK = 6_000
 SYSTEM = "You are a coding agent. Work in small steps, run the tests after each change, and say what you did."
 
 
@@ -215,7 +217,14 @@ def tokenised(messages: int, _: int, clock: Clock) -> Report:
 
 
 def _history(messages: int) -> list[Message]:
-    return [message for step in islice(conversation(), messages // 2) for message in step]
+    """What agents really said, where recorded logs are at hand; else generated text, on which tokenizers are faster."""
+    root = data_root()
+    if root is None:
+        return [message for step in islice(conversation(), messages // 2) for message in step]
+    recorded = (message for session in load_sessions(root) if session.source != "tau" for message in session.messages)
+    # Now and then a message is a whole book; left out, so that the number of messages and of tokens fit each other.
+    fitting = (message for message in recorded if len(content_of(message)) < _BOOK)
+    return list(islice(fitting, messages))
 
 
 def _texts(message: Message) -> Iterator[str]:

@@ -89,7 +89,7 @@ def dialogue(seed: int, turns: int = 700) -> Corpus:
     return Corpus([said(order, roles[order % 2], line) for order, line in enumerate(lines)], questions)
 
 
-def long_answers(seed: int, turns: int = 100) -> Corpus:
+def long_answers(seed: int, turns: int = 60) -> Corpus:
     """Facts stand in short messages of the user, between long answers that have the same words."""
     rng = random.Random(seed)
     messages: list[Message] = []
@@ -108,7 +108,7 @@ def long_answers(seed: int, turns: int = 100) -> Corpus:
     return Corpus(messages, questions)
 
 
-def tool_output(seed: int, calls: int = 40) -> Corpus:
+def tool_output(seed: int, calls: int = 24) -> Corpus:
     """One line of hundreds is the evidence."""
     rng = random.Random(seed)
     messages: list[Message] = []

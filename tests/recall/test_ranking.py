@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,10 @@ from foveate.budget import EstimatingCounter
 from foveate.log.messages import Message
 from foveate.recall import Passage, PassageIndex, recalled
 from foveate.recall.ranking import PER_PASSAGE
-from tests.recall.corpora import Corpus, answered, called, dialogue, long_answers, said, tool_output
+from tests.recall.corpora import Corpus, Question, answered, called, dialogue, long_answers, said, tool_output
 
 COUNTER = EstimatingCounter()
+Indexed = tuple[PassageIndex, list[Question]]
 
 
 def indexed(messages: list[Message]) -> PassageIndex:
@@ -94,7 +96,7 @@ def test_a_call_brings_its_result() -> None:
     messages[40] = called(40, "get_user", '{"user_id": "mia_li_3668"}')
     messages[41] = answered(41, '{"email": "m@example.com", "dob": "1990-04-05"}', tool="get_user")
 
-    assert [passage.order for passage in shown(messages, "who is mia_li_3668?", room=70)] == [40, 41]
+    assert [passage.order for passage in shown(messages, "who is mia_li_3668?", room=60)] == [40, 41]
 
 
 def test_of_a_long_passage_the_lines_that_matter_are_shown() -> None:
@@ -186,7 +188,7 @@ def with_neighbours(index: PassageIndex, query: str, room: int) -> list[str]:
 def by_density(index: PassageIndex, query: str, room: int) -> list[str]:
     """Hits by BM25 over the root of their size."""
     hits = index.search(query, limit=300)
-    hits.sort(key=lambda hit: -hit.score / COUNTER.count(hit.passage.text) ** 0.5)
+    hits.sort(key=lambda hit: -hit.score / _tokens(hit.passage.text) ** 0.5)
     return _fill([hit.passage.text for hit in hits], room)
 
 
@@ -194,33 +196,33 @@ def as_recalled(index: PassageIndex, query: str, room: int) -> list[str]:
     return [passage.text for passage in recalled(index, query, room_tokens=room, counter=COUNTER)]
 
 
+@cache
+def _tokens(text: str) -> int:
+    return COUNTER.count(text)
+
+
 def _fill(texts: list[str], room: int) -> list[str]:
     chosen: list[str] = []
     for text in dict.fromkeys(texts):
-        cost = COUNTER.count(text) + PER_PASSAGE
+        cost = _tokens(text) + PER_PASSAGE
         if cost <= room:
             chosen.append(text)
             room -= cost
     return chosen
 
 
-def evidence_found(corpora: list[Corpus], rank: Callable[[PassageIndex, str, int], list[str]], room: int) -> float:
-    found = asked = 0
-    for corpus in corpora:
-        index = indexed(corpus.messages)
-        for question in corpus.questions:
-            asked += 1
-            found += question.evidence in "\n".join(rank(index, question.query, room))
-    return found / asked
+def evidence_found(corpora: list[Indexed], rank: Callable[[PassageIndex, str, int], list[str]], room: int) -> float:
+    asked = [(index, question) for index, questions in corpora for question in questions]
+    found = sum(question.evidence in "\n".join(rank(index, question.query, room)) for index, question in asked)
+    return found / len(asked)
 
 
-@pytest.mark.parametrize("room", [250, 500, 1_000])
 @pytest.mark.parametrize("corpus", [dialogue, long_answers, tool_output])
-def test_recall_finds_at_least_what_any_single_ranking_finds(corpus: Callable[[int], Corpus], room: int) -> None:
+def test_recall_finds_at_least_what_any_single_ranking_finds(corpus: Callable[[int], Corpus]) -> None:
     """Dialogue needs neighbours, long answers density, tool output extracts: no log makes us choose."""
-    corpora = [corpus(seed) for seed in range(3)]
+    corpora = [(indexed(messages), questions) for messages, questions in map(corpus, range(3))]
 
-    ours = evidence_found(corpora, as_recalled, room)
-
-    for other in (plain, with_neighbours, by_density):
-        assert ours >= evidence_found(corpora, other, room) - 0.03, other.__name__
+    for room in (250, 500, 1_000):
+        ours = evidence_found(corpora, as_recalled, room)
+        for other in (plain, with_neighbours, by_density):
+            assert ours >= evidence_found(corpora, other, room), (other.__name__, room)

@@ -103,40 +103,37 @@ class AgentContext:
 
     def with_events(self, bodies: Iterable[Body], *, time: float | None = None) -> AgentContext:
         """The snapshot after further events; this one stays as it is."""
-        context = self
         log = self.log
         if len(log.events) != self.length:
             # Another snapshot already went on from here: branch, so that neither sees the other's events.
             log = Log(log.events[: self.length])
+        changes: dict[str, Any] = {}
         for body in bodies:
             log.add(Event(session=self.session, seq=len(log.events), body=body, time=time))
-            context = _after(context, body)
-        return replace(context, log=log, length=len(log.events), message_count=len(log.messages))
+            _note(self, changes, body)
+        return replace(self, log=log, length=len(log.events), message_count=len(log.messages), **changes)
 
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> AgentContext:
         """The snapshot that recorded events lead to."""
         log = Log(events)
         context = cls(log=log, session=log.events[0].session if log.events else "session")
+        changes: dict[str, Any] = {}
         for event in log.events:
-            context = _after(context, event.body)
-        return replace(context, length=len(log.events), message_count=len(log.messages))
+            _note(context, changes, event.body)
+        return replace(context, length=len(log.events), message_count=len(log.messages), **changes)
 
 
-def _after(context: AgentContext, body: Body) -> AgentContext:
-    """What a body changes in the small fields of a context."""
+def _note(context: AgentContext, changes: dict[str, Any], body: Body) -> None:
+    """Note what a body changes in the small fields of a context."""
     match body:
+        case MessageAppended(message=message):
+            if message.role == "assistant":
+                changes["step"] = changes.get("step", context.step) + 1
+        case ExecutionStarted(execution_id=execution_id):
+            changes["turn"] = changes.get("turn", context.turn) + 1
+            changes["execution_id"] = execution_id
         case FramingSet():
-            return replace(
-                context,
-                system=body.system,
-                tools=body.tools,
-                response_format=body.response_format,
-                model=body.model,
-            )
-        case ExecutionStarted():
-            return replace(context, turn=context.turn + 1, execution_id=body.execution_id)
-        case MessageAppended(message=message) if message.role == "assistant":
-            return replace(context, step=context.step + 1)
+            changes.update(system=body.system, tools=body.tools, response_format=body.response_format, model=body.model)
         case _:
-            return context
+            return

@@ -17,6 +17,8 @@ _DENIED = re.compile(
     r"user (?:denied|rejected|declined)|permission to use \S+ (?:with|has been) |\bnot permitted by policy\b",
     re.IGNORECASE,
 )
+_DENIED_WORDS = ("denied", "reject", "declined", "doesn't want", "permission", "not permitted")
+_INTERRUPTED_WORDS = ("interrupted", "aborted")
 _INTERRUPTED = re.compile(r"\[?request interrupted|\binterrupted by (?:the )?user\b|^aborted\b", re.IGNORECASE)
 _ERROR_HEAD = re.compile(
     r"^[\s\[({<!✗❌]{0,3}(?:<?tool_use_error>|(?:fatal|internal|unknown)? ?error(?:\s*[:\])>]|\s*$)|"
@@ -37,9 +39,11 @@ def outcome_of(text: str, *, shell: bool = False, extra: dict[str, Any] | None =
     else:
         flagged = "ok"
     head = text[:_HEAD].lstrip()
-    if _DENIED.search(head):
+    lowered = head.lower()
+    # Looking for a plain word is ten times faster than for a pattern, and nearly every output has none of them.
+    if any(word in lowered for word in _DENIED_WORDS) and _DENIED.search(head):
         return "denied"
-    if _INTERRUPTED.search(head):
+    if any(word in lowered for word in _INTERRUPTED_WORDS) and _INTERRUPTED.search(head):
         return "interrupted"
     if flagged == "error" or _ERROR_HEAD.match(head):
         return "error"
