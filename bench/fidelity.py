@@ -64,13 +64,9 @@ def _arms(names: Sequence[str] | None) -> tuple[Arm, ...]:
     return tuple(arm for arm in _known_arms() if arm.name in names)
 
 
-def _selected(
-    sessions: Iterable[RecordedSession], options: argparse.Namespace
-) -> list[RecordedSession]:
+def _selected(sessions: Iterable[RecordedSession], options: argparse.Namespace) -> list[RecordedSession]:
     chosen = [
-        session
-        for session in sessions
-        if session.source in options.sources and options.split in ("all", session.split)
+        session for session in sessions if session.source in options.sources and options.split in ("all", session.split)
     ]
     if options.limit:
         # Spread over the sources, which follow one another.
@@ -128,9 +124,7 @@ def _table(rows: Sequence[tuple[str, Tally]], *, is_markdown: bool) -> str:
         cells.insert(1, ["---"] * len(cells[0]))
         return "\n".join(f"| {' | '.join(row)} |" for row in cells)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells
-    )
+    return "\n".join("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells)
 
 
 if __name__ == "__main__":

@@ -87,9 +87,7 @@ class _Transcript:
     def observe(self, call_id: object, text: str, at: float | None) -> None:
         self._add({"role": "tool", "tool_call_id": str(call_id), "content": text}, at)
 
-    def respond(
-        self, response: str | None, text: str, called: list[Call], at: float | None
-    ) -> None:
+    def respond(self, response: str | None, text: str, called: list[Call], at: float | None) -> None:
         """Append a response, or complete the one that has the same id."""
         if not text and not called:
             return

@@ -150,11 +150,7 @@ class History:
     def kept(self, reference: str, request: Iterable[dict[str, Mentions]]) -> bool:
         """Whether a request, as the mentions of its messages, shows it in a recorded context."""
         known = self._windows[reference]
-        return any(
-            not known.isdisjoint(mentions[reference].windows)
-            for mentions in request
-            if reference in mentions
-        )
+        return any(not known.isdisjoint(mentions[reference].windows) for mentions in request if reference in mentions)
 
 
 def is_visible(reference: str, request: Iterable[Message]) -> bool:

@@ -50,7 +50,7 @@ async def test_a_real_model_writes_a_summary_or_the_call_goes_on_without(model: 
     """Whatever a small model makes of it, the call goes out, and the log says which of the two happened."""
     local = OpenAIChatModel("local", provider=OpenAIProvider(base_url=f"{model.address}/v1", api_key="none"))
     session = foveate.Session(budget=500, summarizer=PydanticAISummarizer(model=local), policy="patient")
-    for step in range(6):
+    for step in range(10):
         _say(session, step)
         view = await session.acompile(timeout=120)
         assert view.budget is not None

@@ -100,7 +100,7 @@ def long_answers(seed: int, turns: int = 60) -> Corpus:
         if topics and rng.random() < 0.15:
             topic, number = topics.pop(), rng.randint(100, 999)
             evidence = f"By the way, my {topic} cost {number} euros in {rng.choice(CITIES)}."
-            questions.append(Question(f"How many euros did my {topic} cost?", evidence))
+            questions.append(Question(f"How much did I pay in euros for my {topic}, what did it cost me?", evidence))
             text = f"{evidence} {text}"
         messages.append(said(len(messages), "user", text))
         answer = "\n".join(" ".join(_advice(rng) for _ in range(rng.randint(1, 3))) for _ in range(rng.randint(6, 16)))
@@ -116,7 +116,7 @@ def tool_output(seed: int, calls: int = 24) -> Corpus:
     for number in range(calls):
         lines = [_log_line(rng) for _ in range(rng.randint(80, 300))]
         if rng.random() < 0.5:
-            worker, key = f"worker-{number}-{rng.randint(10, 99)}", rng.choice(KEYS)
+            worker, key = f"worker-{number + 1}", rng.choice(KEYS)
             evidence = f"10:{rng.randint(10, 59)} ERROR {worker} lost its lease on shard {key} after {rng.randint(900, 9000)} ms"
             lines.insert(rng.randint(0, len(lines)), evidence)
             questions.append(Question(f"Why did {worker} lose the lease?", evidence))

@@ -88,11 +88,12 @@ def test_what_exceeds_the_limit_is_left_out_in_the_middle() -> None:
     assert given_back.endswith("\n" + "b" * 100)
 
 
-@pytest.mark.parametrize(("option", "value"), [("context", -1), ("limit_chars", 0)])
-def test_options_that_cannot_work_are_refused(option: str, value: int) -> None:
+def test_options_that_cannot_work_are_refused() -> None:
     """The error names the option and the value."""
-    with pytest.raises(ConfigError, match=f"`{option}`.*got {value}"):
-        excerpt(FILE, query="x", **{option: value})
+    with pytest.raises(ConfigError, match=r"`context` must be 0 lines or more, got -1"):
+        excerpt(FILE, query="x", context=-1)
+    with pytest.raises(ConfigError, match=r"`limit_chars` must be 1 character or more, got 0"):
+        excerpt(FILE, limit_chars=0)
 
 
 def test_calls_are_given_in_readable_form() -> None:

@@ -222,7 +222,7 @@ def test_recall_finds_at_least_what_any_single_ranking_finds(corpus: Callable[[i
     """Dialogue needs neighbours, long answers density, tool output extracts: no log makes us choose."""
     corpora = [(indexed(messages), questions) for messages, questions in map(corpus, range(3))]
 
-    for room in (250, 500, 1_000):
+    for room in (120, 250, 500, 1_000):
         ours = evidence_found(corpora, as_recalled, room)
         for other in (plain, with_neighbours, by_density):
             assert ours >= evidence_found(corpora, other, room), (other.__name__, room)

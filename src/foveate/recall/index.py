@@ -16,7 +16,7 @@ from foveate.recall.terms import Term, hidden_words, terms_of
 _PARTS: Final = 4_096
 _LAST: Final = 2**63 - 1
 # Rare terms decide a ranking; the common ones are looked up only while that costs little.
-_MOST_ROWS: Final = 6_000
+_MOST_ROWS: Final = 5_000
 _RANKED: Final = "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid < ? LIMIT ?"
 # To rank a term SQLite walks all its rows; of one that is everywhere the newest places will do, unranked.
 _NEWEST: Final = "SELECT rowid, -1.0 FROM passages WHERE passages MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"

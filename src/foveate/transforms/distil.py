@@ -134,7 +134,7 @@ def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
     for order, part in older:
         by_order.setdefault(order, set()).add(part)
     for order in sorted(by_order):
-        if ctx.said(order).id in ledger.stale:
+        if ctx.said(order).id in ledger.stale or ctx.said(order).id in ledger.retried:
             continue
         for line in evidence.lines(ctx.said(order), order):
             if line.part in by_order[order]:

@@ -49,12 +49,28 @@ def folded(draft: Draft, ctx: PassContext, scope: Iterable[Group], *, by: str) -
     absorbed = digests if restart else unsent
     if absorbed:
         runs = [[group for run in runs for group in run]]
-    items: tuple[Item, ...] = draft.items
+    standing = [item for item in digests if item not in absorbed]
     total = sum(group.tokens for run in runs for group in run) or 1
+    place: dict[str, Item] = {}
     for number, run in enumerate(runs, start=len(unsent)):
         share = room * sum(group.tokens for group in run) // total
-        items = _placed(items, run, absorbed, ctx, id=f"r{ctx.number}.{number}", by=by, room=share)
-    return draft.with_items(items)
+        digest = _digest(run, absorbed, standing, ctx, id=f"r{ctx.number}.{number}", by=by, room=share)
+        standing.append(digest)
+        place.update((item.id, digest) for group in run for item in group.items)
+        place.update((item.id, digest) for item in absorbed)
+    return draft.with_items(_replaced(draft.items, place))
+
+
+def _replaced(items: tuple[Item, ...], place: dict[str, Item]) -> Iterator[Item]:
+    """The items with each digest at the place of the first one that it stands for."""
+    placed: set[str] = set()
+    for item in items:
+        digest = place.get(item.id)
+        if digest is None:
+            yield item
+        elif digest.id not in placed:
+            placed.add(digest.id)
+            yield digest
 
 
 def _may_fold(group: Group, ctx: PassContext) -> bool:
@@ -87,28 +103,23 @@ def _words(item: Item) -> int:
     return sum(line.tokens for line in item.lines if line.kind in ("user", "answer"))
 
 
-def _placed(
-    items: tuple[Item, ...],
+def _digest(
     evicted: list[Group],
     absorbed: list[Item],
+    others: list[Item],
     ctx: PassContext,
     *,
     id: str,
     by: str,
     room: int,
-) -> tuple[Item, ...]:
-    """The items with one digest at the place of the first one that it stands for."""
-    gone = {item.id for group in evicted for item in group.items} | {item.id for item in absorbed}
+) -> Item:
+    """The digest that stands for groups and for earlier digests, with what room is left in it for evidence."""
     covers = [(item.order, item.order) for group in evicted for item in group.items]
     covers += [span for item in absorbed for span in item.covers]
     lines = [line for item in absorbed for line in item.lines]
     lines += [line for group in evicted for line in _lines(group, ctx)]
-    others = [item for item in items if item.is_digest and item.id not in gone]
-    chosen = _chosen(lines, others, room, ctx)
-    digest = digest_item(chosen, covers, ctx, id=id, by=by)
-    digest = msgspec.structs.replace(digest, room=max(0, room - digest.tokens + _words(digest)))
-    position = next(index for index, item in enumerate(items) if item.id in gone)
-    return (*items[:position], digest, *(item for item in items[position:] if item.id not in gone))
+    digest = digest_item(_chosen(lines, others, room, ctx), covers, ctx, id=id, by=by)
+    return msgspec.structs.replace(digest, room=max(0, room - digest.tokens + _words(digest)))
 
 
 def _chosen(lines: list[Line], others: list[Item], room: int, ctx: PassContext) -> list[Line]:

@@ -186,7 +186,7 @@ def tail_start(draft: Draft, ctx: PassContext) -> int:
     wanted, cap = ctx.part(shares.tail), ctx.part(shares.tail_cap)
     start, tokens, exchanges = len(draft.items), 0, 0
     for group in reversed(list(groups(draft.items))):
-        if group.head.is_digest or group.head.fate == "recalled":
+        if group.head.is_digest:
             break
         size = sum(min(item.tokens, ctx.large) if item.message.role == "tool" else item.tokens for item in group.items)
         if tokens and (tokens + size > cap or (exchanges >= shares.exchanges and tokens >= wanted)):
