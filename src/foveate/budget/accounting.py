@@ -20,7 +20,8 @@ _encode = msgspec.json.Encoder().encode
 
 def message_tokens(message: Message, counter: TokenCounter) -> int:
     """The tokens a message takes in a request."""
-    return PER_MESSAGE + sum(_part_tokens(part, counter) for part in message.parts)
+    extra = _extra_tokens(message.extra, counter) if message.extra else 0
+    return PER_MESSAGE + extra + sum(_part_tokens(part, counter) for part in message.parts)
 
 
 class Precounted:
@@ -74,6 +75,11 @@ def framing_tokens(
     return total
 
 
+def _extra_tokens(extra: dict[str, Any], counter: TokenCounter) -> int:
+    """Wire fields that are not ours go along, and the provider may charge for them."""
+    return counter.count(_encode(extra).decode())
+
+
 def _texts(message: Message) -> Iterator[str]:
     for part in message.parts:
         match part:
@@ -88,12 +94,15 @@ def _texts(message: Message) -> Iterator[str]:
 
 def _part_tokens(part: object, counter: TokenCounter) -> int:
     match part:
-        case Text(text=text) | Thinking(text=text):
+        case Text(text=text, extra=extra):
+            return counter.count(text) + (_extra_tokens(extra, counter) if extra else 0)
+        case Thinking(text=text):
             return counter.count(text)
         case ToolResult(text=text, media=media):
             return counter.count(text) + sum(_part_tokens(one, counter) for one in media)
-        case ToolCall(name=name, arguments=arguments):
-            return counter.count(name) + counter.count(arguments) + PER_CALL
+        case ToolCall(name=name, arguments=arguments, extra=extra):
+            more = _extra_tokens(extra, counter) if extra else 0
+            return counter.count(name) + counter.count(arguments) + PER_CALL + more
         case Media(kind="image", width=width, height=height):
             return image_tokens(width, height)
         case Media(reference=reference):

@@ -22,7 +22,7 @@ from foveate.views.timeline import Timeline, common_prefix
 from foveate.wire import openai_chat
 
 if TYPE_CHECKING:
-    from foveate.compiler.run import Reduced
+    from foveate.compiler.reduction import Reduced
 
 FORMATS = ("openai", "text")
 

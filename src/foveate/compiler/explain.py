@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from foveate.errors import UnknownReferenceError
 from foveate.log.events import Body, CallRecorded, DiagnosticRecorded, Placed, ReductionRecorded
-from foveate.log.items import Fate, Item
+from foveate.log.items import Fate, Item, Line
 from foveate.log.messages import Message
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class _Made:
 
     def __init__(self, view: CompiledContext) -> None:
         self.placed: dict[str, int] = {}
+        self._lines: dict[str, dict[str, list[Line]]] = {}
         self._reductions: list[tuple[int, set[str], int, str]] = []
         waiting: list[ReductionRecorded] = []
         for body in _bodies(view):
@@ -142,6 +143,15 @@ class _Made:
             for entry in reduction.layout:
                 if isinstance(entry, Placed):
                     self.placed[entry.item.id] = call
+
+    def lines_of(self, digest: Item) -> dict[str, list[Line]]:
+        """The lines of a digest by the message they came from."""
+        found = self._lines.get(digest.id)
+        if found is None:
+            found = self._lines[digest.id] = {}
+            for line in digest.lines:
+                found.setdefault(line.source, []).append(line)
+        return found
 
     def left_behind(self, message_id: str, order: int) -> tuple[int | None, str]:
         """The call at which a message that nothing stands for was dropped, and the pass that did it."""
@@ -174,17 +184,13 @@ def _fates(view: CompiledContext, left_out: dict[str, str]) -> Iterator[FateReco
             yield _shown(message, shown_item, made, view)
         elif message.id in left_out:
             yield _gone(message, view, fate="dropped", by="repair", why=left_out[message.id], call=None)
-        elif message.id in recalled and not _quoted(message, digest):
+        elif message.id in recalled and (digest is None or message.id not in made.lines_of(digest)):
             yield _recalled(message, recalled[message.id], view)
         elif digest is not None:
             yield _folded(message, digest, made, view)
         else:
             call, by = made.left_behind(message.id, order)
             yield _gone(message, view, fate="dropped", by=by, why="no room; can be recalled", call=call)
-
-
-def _quoted(message: Message, digest: Item | None) -> bool:
-    return digest is not None and any(line.source == message.id for line in digest.lines)
 
 
 def _recalled(message: Message, item: Item, view: CompiledContext) -> FateRecord:
@@ -200,8 +206,8 @@ def _shown(message: Message, item: Item, made: _Made, view: CompiledContext) -> 
 
 
 def _folded(message: Message, digest: Item, made: _Made, view: CompiledContext) -> FateRecord:
-    lines = [line for line in digest.lines if line.source == message.id]
-    summarised = any(line.kind == "summary" for line in digest.lines)
+    lines = made.lines_of(digest).get(message.id, [])
+    summarised = "" in made.lines_of(digest) and any(line.kind == "summary" for line in made.lines_of(digest)[""])
     tokens = sum(line.tokens or view.count_text(line.text) for line in lines)
     call = made.placed.get(digest.id)
     if lines:

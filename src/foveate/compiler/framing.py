@@ -11,6 +11,7 @@ from foveate.log.context import AgentContext
 from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.sections import CacheTier, ContextSection
 from foveate.log.state import AgentState
+from foveate.log.text import encodable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,5 +63,5 @@ def _sections(sections: tuple[ContextSection, ...], tier: CacheTier) -> tuple[Me
     shown = [section for section in sections if section.tier == tier and section.content.strip()]
     if not shown:
         return ()
-    text = "\n\n".join(f"## {section.name}\n{section.content}" for section in shown)
+    text = encodable("\n\n".join(f"## {section.name}\n{section.content}" for section in shown))
     return (text_message(f"sections-{tier}", "user", text, MessageMeta(origin="system")),)

@@ -17,15 +17,17 @@ def room_for_messages(timeline: Timeline, framing: Framing, budget: TokenBudget)
 
 
 def low_mark(timeline: Timeline, framing: Framing, budget: TokenBudget, cache: CacheRules, policy: Policy) -> int:
-    """The tokens of messages that a reduction comes down to."""
+    """The tokens of messages, by our own count, that a reduction comes down to."""
+    limit = budget.limit * 1_000 // timeline.calibration.ratio
+    owed = sum(owed_tokens(timeline))
     if policy.low is not None:
-        return int(budget.limit * policy.low) - framing.tokens
-    return marks(budget.limit, 0, timeline.growth, cache).low - framing.tokens
+        return max(int(limit * policy.low) - framing.tokens, owed)
+    return marks(limit, min(limit, framing.tokens + owed), timeline.growth, cache).low - framing.tokens
 
 
 def checked_room(room: int, timeline: Timeline, framing: Framing, budget: TokenBudget) -> int:
     """The room for messages, if what must be sent fits into it; found before any work is done."""
-    pinned, newest = _owed(timeline)
+    pinned, newest = owed_tokens(timeline)
     if pinned + newest > room:
         parts = {"system, tools and sections": framing.tokens, "pinned": pinned, "newest input": newest}
         needed = timeline.calibration.correct(sum(parts.values()))
@@ -40,7 +42,7 @@ def checked_room(room: int, timeline: Timeline, framing: Framing, budget: TokenB
     return room
 
 
-def _owed(timeline: Timeline) -> tuple[int, int]:
+def owed_tokens(timeline: Timeline) -> tuple[int, int]:
     """Tokens of pinned and leading system messages, and of the newest input."""
     pinned = {position for pin in timeline.pins if (position := timeline.position(pin)) is not None}
     newest = timeline.position(timeline.newest_input) if timeline.newest_input is not None else None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from foveate.compiler.policy import Policy
 from foveate.compiler.triggers import Decision
-from foveate.log.events import Kept, Placed, ReductionRecorded
+from foveate.errors import ConfigError
+from foveate.log.events import Body, Kept, Placed, ReductionRecorded
 from foveate.log.items import Item
 from foveate.transforms.errors import with_open_errors
 from foveate.views.draft import Draft, Pass, PassContext, PlainPass, pass_name
@@ -26,12 +28,22 @@ class PassRecord:
     added: tuple[str, ...]
 
 
+class Reduced(NamedTuple):
+    """The items of a request, what the passes did to them, and the events that make it last."""
+
+    items: list[Item]
+    records: tuple[PassRecord, ...] = ()
+    proposed: tuple[Body, ...] = ()
+
+
 def run_passes(draft: Draft, policy: Policy, ctx: PassContext) -> tuple[Draft, tuple[PassRecord, ...]]:
     """The draft after all passes of a policy, with one record for each that ran."""
     records = []
     for stage in stages(policy):
         if _needed(stage, draft, ctx):
             result = stage(draft, ctx)
+            if not isinstance(result, Draft):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ConfigError(f"pass `{pass_name(stage)}` returned {result!r}; a pass returns a `Draft`")
             records.append(compared(pass_name(stage), draft, result))
             draft = result
     return with_open_errors(draft, ctx), tuple(records)

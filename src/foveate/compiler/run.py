@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from foveate.budget.profiles import DEFAULT_RULES, CacheRules
 from foveate.budget.tokens import TokenCounter
 from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.framing import Framing, framing_of
-from foveate.compiler.limits import checked_room, low_mark, room_for_messages
+from foveate.compiler.limits import checked_room, low_mark, owed_tokens, room_for_messages
 from foveate.compiler.policy import CompactWhen, Policy
-from foveate.compiler.reduction import PassRecord, recorded, restored, run_passes
-from foveate.compiler.triggers import Decision, decide
+from foveate.compiler.reduction import Reduced, recorded, restored, run_passes
+from foveate.compiler.triggers import WORTHWHILE, Decision, Sizes, decide
 from foveate.compiler.verify import verify
 from foveate.errors import BudgetError
-from foveate.log.events import Body, DiagnosticRecorded
+from foveate.log.events import DiagnosticRecorded
 from foveate.log.items import Item
 from foveate.log.state import AgentState
 from foveate.views.draft import Draft, PassContext
@@ -36,14 +35,6 @@ class Plan:
     recall_tool: str | None = None
 
 
-class Reduced(NamedTuple):
-    """The items of a request, what the passes did to them, and the events that make it last."""
-
-    items: list[Item]
-    records: tuple[PassRecord, ...] = ()
-    proposed: tuple[Body, ...] = ()
-
-
 def run(state: AgentState, plan: Plan) -> CompiledContext:
     """Compile a state: fold the log, decide, reduce if due, check, hand over."""
     timeline = timeline_of(state.context, plan.counter)
@@ -53,20 +44,15 @@ def run(state: AgentState, plan: Plan) -> CompiledContext:
     budget = plan.budget and plan.budget.with_used(correct(framing.tokens + timeline.tokens_of(items)))
     decision, reduced = None, Reduced(items)
     if budget is not None:
+        used = timeline.tokens_of(items)
         low = low_mark(timeline, framing, budget, plan.cache, plan.policy)
+        sizes = Sizes(used, low, room_for_messages(timeline, framing, budget))
         asked = plan.compact_when is not None and plan.compact_when(state, state.context.messages, budget)
         decision = decide(
-            timeline,
-            budget,
-            low,
-            plan.cache,
-            framing=framing.tokens,
-            now=state.now,
-            patience=plan.policy.patience,
-            asked=asked,
+            timeline, budget, sizes, plan.cache, now=state.now, patience=plan.policy.patience, asked=asked
         )
         if decision is not None:
-            reduced = _reduced(state, timeline, framing, items, budget, low, decision, plan)
+            reduced = _reduced(state, timeline, framing, items, budget, sizes, decision, plan)
             budget = budget.with_used(correct(framing.tokens + timeline.tokens_of(reduced.items)))
     if budget is not None and budget.over_limit():
         raise BudgetError(
@@ -85,14 +71,15 @@ def _reduced(
     framing: Framing,
     items: list[Item],
     budget: TokenBudget,
-    low: int,
+    sizes: Sizes,
     decision: Decision,
     plan: Plan,
 ) -> Reduced:
     """What the passes make of the items; as it was, with a diagnostic, if they make nothing better of it."""
     ctx = PassContext(
-        limit=checked_room(room_for_messages(timeline, framing, budget), timeline, framing, budget),
-        low=low,
+        limit=checked_room(sizes.room, timeline, framing, budget),
+        low=sizes.low,
+        owed=owed_tokens(timeline)[0],
         number=timeline.reductions + 1,
         timeline=timeline,
         shares=plan.policy.shares,
@@ -102,9 +89,10 @@ def _reduced(
     draft = restored(Draft(tuple(items)), ctx)
     draft, records = run_passes(draft, plan.policy, ctx)
     event = recorded(items, draft, ctx, decision, records)
-    if event is None or (decision.trigger != "must" and event.after >= event.before):
+    gained = 0 if event is None else event.before - event.after
+    if event is None or (decision.trigger != "must" and gained < sizes.room * WORTHWHILE[decision.trigger]):
         declined = DiagnosticRecorded(
-            code="reduction_declined", phase="compile", text=decision.reason, subject=str(budget.used)
+            code="reduction_declined", phase="compile", text=decision.reason, subject=str(sizes.used)
         )
         return Reduced(items, proposed=(declined,))
     return Reduced(list(draft.items), records, (event,))

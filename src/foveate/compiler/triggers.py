@@ -7,11 +7,14 @@ from typing import Final, NamedTuple
 from foveate.budget.economics import cheapest_batch
 from foveate.budget.profiles import CacheRules
 from foveate.budget.window import TokenBudget
+from foveate.invariants.presence import ROOM_FOR_ERROR
 from foveate.log.events import Trigger
 from foveate.views.timeline import Timeline
 
 # A rewrite for less than this share of the budget is not worth anybody's attention.
-_WORTHWHILE: Final = 0.15
+# What must be done is done for nothing, what the user asks for is done for little.
+WORTHWHILE: Final[dict[Trigger, float]] = {"must": 0.0, "asked": 0.03, "free": 0.12, "pays": 0.12}
+_BACK_OFF: Final = 0.12
 _KNOWN_MISS: Final = 0.1
 
 
@@ -22,13 +25,20 @@ class Decision(NamedTuple):
     reason: str
 
 
+class Sizes(NamedTuple):
+    """Tokens of messages by our own count: what there is, what a reduction comes down to, what there is room for."""
+
+    used: int
+    low: int
+    room: int
+
+
 def decide(
     timeline: Timeline,
     budget: TokenBudget,
-    low: int,
+    sizes: Sizes,
     cache: CacheRules,
     *,
-    framing: int,
     now: float | None,
     patience: float | None,
     asked: bool,
@@ -38,16 +48,19 @@ def decide(
         return Decision("must", f"{budget.used} tokens are more than {budget.limit}")
     if missing := _unshown_pins(timeline):
         return Decision("must", f"pinned {', '.join(missing)} must be shown again")
+    lost = [one for one in timeline.lost_errors if timeline.ledger.is_open(one)]
+    if lost and sizes.room - sizes.used >= ROOM_FOR_ERROR:
+        return Decision("must", f"there is room again for the open error {lost[0]}")
     if asked or budget.should_compact():
-        return _if_worthwhile(timeline, budget, low, Decision("asked", "compaction was asked for"), share=0.0)
+        return _if_worthwhile(timeline, sizes, Decision("asked", "compaction was asked for"))
     if cold := cold_reason(timeline, cache, now):
-        return _if_worthwhile(timeline, budget, low, Decision("free", cold))
+        return _if_worthwhile(timeline, sizes, Decision("free", cold))
     if patience is not None and timeline.growth:
-        kept = timeline.kept or low
+        kept = timeline.kept or sizes.low
         batch = cheapest_batch(kept, timeline.growth, cache) * patience
-        if budget.used - framing > kept + batch:
+        if sizes.used > kept + batch:
             reason = f"{kept + batch:.0f} tokens is the cheapest size to rewrite at, growing {timeline.growth} a call"
-            return _if_worthwhile(timeline, budget, low, Decision("pays", reason))
+            return _if_worthwhile(timeline, sizes, Decision("pays", reason))
     return None
 
 
@@ -74,9 +87,10 @@ def _unshown_pins(timeline: Timeline) -> list[str]:
     return [pin for pin in timeline.pins if pin not in shown and pin not in timeline.mender.left_out]
 
 
-def _if_worthwhile(
-    timeline: Timeline, budget: TokenBudget, low: int, decision: Decision, share: float = _WORTHWHILE
-) -> Decision | None:
-    if budget.used - low <= budget.limit * share or timeline.declined >= budget.used:
+def _if_worthwhile(timeline: Timeline, sizes: Sizes, decision: Decision) -> Decision | None:
+    """A decision to reduce, unless there is little to gain or the last attempt on nearly the same gained little."""
+    if sizes.used - sizes.low <= sizes.room * WORTHWHILE[decision.trigger]:
+        return None
+    if timeline.declined and sizes.used < timeline.declined + sizes.room * _BACK_OFF:
         return None
     return decision

@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 def answer_recall(session: Session, arguments: str | Mapping[str, Any]) -> str:
     """The text that answers a call of the recall tool."""
     try:
-        asked = msgspec.json.decode(arguments) if isinstance(arguments, str) else dict(arguments)
-    except msgspec.DecodeError as error:
-        return f"recall: the arguments are not JSON ({error}); give an object with `reference`"
+        asked = msgspec.json.decode(arguments) if isinstance(arguments, str | bytes) else dict(arguments)
+    except (msgspec.DecodeError, RecursionError, UnicodeError, TypeError, ValueError) as error:
+        return f"recall: the arguments are not a JSON object ({error}); give one with `reference`"
     reference = asked.get("reference") if isinstance(asked, dict) else None
     if not isinstance(reference, str):
         return f"recall: `reference` must be a reference such as m17, got {reference!r}"
+    lines = asked.get("lines")
+    if lines is not None and _lines(lines) is None:
+        return f"recall: `lines` must be a first and a last line number, got {lines!r}"
     try:
-        return session.recall(reference.strip(), lines=_lines(asked), query=_query(asked))
+        return session.recall(reference.strip(), lines=_lines(lines), query=_query(asked))
     except FoveateError as error:
         return f"recall: {error}"
 
 
-def _lines(asked: Mapping[str, Any]) -> tuple[int, int] | None:
-    value = asked.get("lines")
+def _lines(value: object) -> tuple[int, int] | None:
     match value:
         case [int() as first, int() as last] | {"start": int() as first, "end": int() as last}:
             return first, last

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from foveate.budget.window import TokenBudget
 from foveate.log.context import AgentContext
 from foveate.log.events import RecallRecorded
@@ -10,6 +12,8 @@ from foveate.log.messages import MessageMeta, text_message
 from foveate.recall import PassageIndex, recalled
 from foveate.views.draft import Shares, part_of
 from foveate.views.timeline import Timeline
+
+_LEAST: Final = 80
 
 
 class Recollection:
@@ -30,7 +34,8 @@ class Recollection:
             # It was sent without; putting something before it now would rewrite the cached prefix.
             return None
         self._follow(timeline)
-        room = part_of(self._shares.recall, budget.limit)
+        # No more than a call adds anyway: what is recalled is paid for until the next reduction.
+        room = min(part_of(self._shares.recall, budget.limit), max(_LEAST, timeline.growth))
         query = timeline.said[order].text
         passages = recalled(
             self._index,

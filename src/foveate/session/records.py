@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from foveate.compiler.compiled import CompiledContext
@@ -10,13 +10,14 @@ from foveate.compiler.summaries import SummaryRequest
 from foveate.errors import ConfigError
 from foveate.log.context import AgentContext
 from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet
+from foveate.log.text import encodable, own_copy
 
 
 def said(system: str | None) -> str | None:
     """A system prompt, unless it says nothing: providers refuse an empty one."""
     if system is not None and not isinstance(system, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(f"`system` must be text, got {system!r}")
-    return system if system and system.strip() else None
+    return encodable(system) if system and system.strip() else None
 
 
 def framing_of(context: AgentContext) -> FramingSet:
@@ -28,7 +29,24 @@ def framing_of(context: AgentContext) -> FramingSet:
 
 def plain(response_format: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """A response format as a dict of its own."""
-    return dict(response_format) if response_format is not None else None
+    return None if response_format is None else _own("response_format", dict(response_format))
+
+
+def definitions(tools: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Tool definitions as dicts of our own: a caller who changes theirs later must not change what was sent."""
+    given = tuple(tools)
+    for tool in given:
+        if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"`tools` are mappings with a name and parameters, got {tool!r}")
+    return tuple(_own("tools", dict(tool)) for tool in given)
+
+
+def _own(option: str, value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        copy: dict[str, Any] = own_copy(value)
+    except ValueError as error:
+        raise ConfigError(f"`{option}` must be plain JSON: {error}") from error
+    return copy
 
 
 def summary_failed(text: str, request: SummaryRequest) -> DiagnosticRecorded:

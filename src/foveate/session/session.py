@@ -36,12 +36,13 @@ from foveate.log.messages import Message
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
+from foveate.log.text import encodable
 from foveate.recall import excerpt
 from foveate.session.answering import answer_recall
 from foveate.session.observing import Observers, log_compile
 from foveate.session.options import Options
 from foveate.session.recollection import Recollection
-from foveate.session.records import call_record, framing_of, plain, said, summary_failed
+from foveate.session.records import call_record, definitions, framing_of, plain, said, summary_failed
 from foveate.views.conversation import conversation_view
 from foveate.views.draft import Pass, PlainPass
 from foveate.views.timeline import Timeline, timeline_of
@@ -118,7 +119,7 @@ class Session:
         self._context = AgentContext(session=session_id)
         self._given = FramingSet(
             system=said(system),
-            tools=tuple(dict(tool) for tool in tools),
+            tools=definitions(tools),
             response_format=plain(response_format),
             model=self._profile.name if self._profile is not None else None,
         )
@@ -132,8 +133,12 @@ class Session:
         """
         context = AgentContext.from_events(events)
         recorded = framing_of(context)
-        for name in ("system", "tools", "response_format"):
-            options.setdefault(name, getattr(recorded, name))
+        for name in ("system", "tools", "response_format", "model"):
+            # Given as at the beginning, an option says what the session began with, not what it became since.
+            if name in options and _same(name, options[name], context):
+                del options[name]
+            if name != "model":
+                options.setdefault(name, getattr(recorded, name))
         if recorded.model is not None and not {"model", "budget", "compiler"} & options.keys():
             options["model"] = recorded.model
         options.setdefault("session_id", context.session)
@@ -189,8 +194,8 @@ class Session:
     def report_usage(self, input_tokens: int, cached_tokens: int | None = None, *, call: int | None = None) -> None:
         """Tell what the provider counted for the last call (or call number `call`); corrects later counts."""
         for name, value in (("input_tokens", input_tokens), ("cached_tokens", cached_tokens)):
-            if value is not None and value < 0:
-                raise ConfigError(f"`{name}` must be 0 tokens or more, got {value!r}")
+            if value is not None and (not isinstance(value, int) or value < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ConfigError(f"`{name}` must be a number of tokens, 0 or more, got {value!r}")
         number = call if call is not None else self._timeline().calls
         if number < 1:
             raise ConfigError("usage was reported before any call; `compile()` first")
@@ -211,7 +216,7 @@ class Session:
         self._frame(
             FramingSet(
                 system=context.system if system is UNSET else said(system),
-                tools=context.tools if tools is UNSET else tuple(dict(tool) for tool in tools),
+                tools=context.tools if tools is UNSET else definitions(tools),
                 response_format=context.response_format if response_format is UNSET else plain(response_format),
                 model=context.model if isinstance(name, UnsetType | ModelProfile) else name,
             ),
@@ -228,10 +233,11 @@ class Session:
         """The request to send now; the reductions in it and the call itself are recorded."""
         with ExitStack() as stack:
             done = [stack.enter_context(around(self)) for around in self._around]
-            for body in self._lookup():
-                self.record(body, time=now)
-            view = self._compiler.compile(AgentState(context=self._context, sections=tuple(sections), now=now))
-            self.record(*view.proposed, call_record(view, now), time=now)
+            found = tuple(self._lookup())
+            state = AgentState(context=self._context, sections=tuple(sections), now=now, recalled=found)
+            view = self._compiler.compile(state)
+            # Only now: a compile that fails leaves the log as it was.
+            self.record(*found, *view.proposed, call_record(view, now), time=now)
             log_compile(view)
             for tell in done:
                 tell(view)
@@ -300,6 +306,10 @@ class Session:
 
     def recall(self, reference: str, *, lines: tuple[int, int] | None = None, query: str | None = None) -> str:
         """The content behind a reference such as "m17": whole, some of its lines, or the lines that match a query."""
+        if lines is not None and [type(one) for one in lines] != [int, int]:
+            raise ConfigError(f"`lines` is a first and a last line number, got {lines!r}")
+        if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"`query` is text, got {query!r}")
         return excerpt(self._known(reference), lines=lines, query=query)
 
     def answer_recall(self, arguments: str | Mapping[str, Any]) -> str:
@@ -321,6 +331,7 @@ class Session:
     def _frame(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
         if framing.model != self._given.model:
             self._profile = profile or Options(model=framing.model).profile()
+            self._counter = self._options.counter_for(self._profile)
         self._given = framing
         self._use(framing.tools)
         self.record(framing)
@@ -381,7 +392,7 @@ class Session:
         import asyncio  # noqa: PLC0415
 
         try:
-            text = str(await asyncio.wait_for(summarizer.summarise(request), timeout) or "")
+            text = encodable(str(await asyncio.wait_for(summarizer.summarise(request), timeout) or ""))
         except TimeoutError:
             return summary_failed(f"{summarizer.name} gave no summary within {timeout:g} s", request)
         except Exception as error:  # noqa: BLE001  a summary that fails must not cost the call
@@ -391,3 +402,17 @@ class Session:
         if problem is not None:
             return summary_failed(f"{summarizer.name}: {problem}", request)
         return SummaryRecorded(text=text, through=request.through, summarizer=summarizer.name, tokens=tokens)
+
+
+def _same(name: str, given: Any, context: AgentContext) -> bool:
+    """Whether an option is what the session was begun with."""
+    first = next((event.body for event in context.events if isinstance(event.body, FramingSet)), FramingSet())
+    match name:
+        case "system":
+            return said(given) == first.system
+        case "tools":
+            return definitions(given) == first.tools
+        case "response_format":
+            return plain(given) == first.response_format
+        case _:
+            return (given.name if isinstance(given, ModelProfile) else given) == first.model

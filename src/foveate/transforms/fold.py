@@ -13,7 +13,7 @@ from foveate.log.messages import Message, ToolCall
 from foveate.log.semantics import TOOLS, parsed_arguments
 from foveate.transforms.digest import clipped, digest_item, fitting
 from foveate.views.draft import Draft, Group, PassContext, groups, tail_start
-from foveate.views.ledger import DECISION
+from foveate.views.ledger import BINDING
 
 _USER_HEAD: Final = 360
 _ANSWER_HEAD: Final = 320
@@ -93,7 +93,9 @@ def _allotment(digests: list[Item], ctx: PassContext) -> tuple[int, bool]:
     cap = ctx.part(ctx.shares.digests)
     existing = sum(item.tokens - _words(item) for item in digests)
     least = int(cap * _GENERATION)
-    if digests and existing + least > cap:
+    words = sum(_words(item) for item in digests)
+    crowded = words > 1.5 * ctx.part(ctx.shares.users + ctx.shares.answers)
+    if digests and (crowded or existing + least > cap):
         return int(cap * _RESTART), True
     return max(least, (cap - existing) // 2), False
 
@@ -129,7 +131,7 @@ def _chosen(lines: list[Line], others: list[Item], room: int, ctx: PassContext) 
     newest_first = lines[::-1]
     said = [line for line in newest_first if line.kind == "user"]
     # The newest words first, then what binds the agent, then what was merely asked.
-    users = said[:2] + sorted(said[2:], key=lambda line: DECISION.search(line.text) is None)
+    users = said[:2] + sorted(said[2:], key=lambda line: BINDING.search(line.text) is None)
     # However little room there is, an open error gets its line.
     chosen = fitting([line for line in lines if line.kind == "error" and line.source in open_errors], sys.maxsize, ctx)
     chosen += fitting(users, _left(shares.users, "user", others, ctx), ctx)

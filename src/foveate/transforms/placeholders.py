@@ -90,7 +90,10 @@ def _short(value: Any, reference: str, longest: int) -> Any:
 
 
 def _if_smaller(item: Item, message: Message, ctx: PassContext, *, fate: Fate, by: str, why: str) -> Item:
-    compacted = msgspec.structs.replace(message, meta=msgspec.structs.replace(message.meta, compacted=True))
+    # Of wire fields that are not ours only those stay without which the message would be another one.
+    extra = {key: value for key, value in message.extra.items() if key in ("role", "name")}
+    meta = msgspec.structs.replace(message.meta, compacted=True)
+    compacted = msgspec.structs.replace(message, meta=meta, extra=extra)
     tokens = ctx.count_message(compacted)
     if tokens >= item.tokens:
         return item

@@ -96,13 +96,14 @@ class PassContext:
     low: int
     number: int
     timeline: Timeline
+    owed: int = 0
     shares: Shares = field(default_factory=Shares)
     running: str | None = None
     recall_tool: str | None = None
 
     def part(self, share: float) -> int:
         """The tokens that a share of the budget comes to."""
-        return part_of(share, self.limit)
+        return part_of(share, max(0, self.limit - self.owed))
 
     def count(self, text: str) -> int:
         """The tokens of a text."""

@@ -13,6 +13,12 @@ DECISION: Final = re.compile(
     r"agreed|rule|constraint|requirement)\b|决定|必须|不要|不能|务必",
     re.IGNORECASE,
 )
+# What binds whoever works for the user: wider than a decision, because people put rules into many words.
+BINDING: Final = re.compile(
+    DECISION.pattern + r"|\b(?:must|at most|at least|no more than|only|budget|deadline|due|allergic|prefer|remember|"
+    r"my name is|make sure|keep in mind|important)\b|记住|预算|最多|至少",
+    re.IGNORECASE,
+)
 MAX_OPEN_ERRORS: Final = 8
 _MAX_DECISIONS: Final = 40
 _MAX_FAILURES: Final = 40
@@ -65,6 +71,10 @@ class Ledger:
         for attempt, failure in list(self.open_errors.items()):
             if failure.message_id == message_id:
                 del self.open_errors[attempt]
+
+    def is_open(self, message_id: str) -> bool:
+        """Whether a failed execution is still unsettled."""
+        return any(failure.message_id == message_id for failure in self.open_errors.values())
 
     def said_of(self, message_id: str) -> str:
         """What went wrong in a failed execution, in one line."""

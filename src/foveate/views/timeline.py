@@ -79,6 +79,7 @@ class Timeline:
         self.declined = 0
         self.growth = 0
         self.kept = 0
+        self.lost_errors: list[str] = []
         # Values that later stages derive from the items and bring up to date with them.
         self.memo: dict[str, Any] = {}
         self.usage: Usage | None = None
@@ -187,6 +188,9 @@ class Timeline:
         self.mender.replace(after)
         self.reductions = body.number
         self.kept = body.after
+        self.declined = 0
+        shown = {item.id for item in after} | {line.source for item in after for line in item.lines}
+        self.lost_errors = [one.message_id for one in self.ledger.open_errors.values() if one.message_id not in shown]
         self.epoch += 1
 
     def _take_usage(self, body: UsageReported) -> None:

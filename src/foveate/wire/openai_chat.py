@@ -10,6 +10,7 @@ import msgspec
 
 from foveate.errors import MessageError
 from foveate.log.messages import Media, Message, MessageMeta, Part, Role, Text, ToolCall, ToolResult
+from foveate.log.text import encodable, own_copy
 
 _ROLES: Final[dict[str, Role]] = {
     "system": "system",
@@ -30,7 +31,7 @@ def decode(raw: object, *, where: str = "message") -> Message:
     role = raw.get("role")
     if not isinstance(role, str) or role not in _ROLES:
         raise MessageError(f"{where}: unknown `role` {role!r}; known are {', '.join(_ROLES)}")
-    extra = {key: value for key, value in raw.items() if key not in _KNOWN}
+    extra = _extra(raw, _KNOWN, where)
     if role == "developer":
         extra["role"] = role
     parts = _tool_parts(raw, where) if role == "tool" else _said_parts(raw, role, where)
@@ -61,6 +62,17 @@ def encode(message: Message) -> dict[str, Any]:
 def encode_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """The OpenAI chat dicts of messages, in order."""
     return [encode(message) for message in messages]
+
+
+def _extra(raw: Mapping[Any, Any], known: frozenset[str], where: str) -> dict[str, Any]:
+    """Fields that are not ours, as a copy of our own: the log must not change when the caller's objects do."""
+    if raw.keys() <= known:
+        return {}
+    try:
+        copy: dict[str, Any] = own_copy({str(key): value for key, value in raw.items() if key not in known})
+    except ValueError as error:
+        raise MessageError(f"{where}: only plain JSON can be stored: {error}") from error
+    return copy
 
 
 def _meta(raw: Mapping[str, Any]) -> MessageMeta:
@@ -124,8 +136,10 @@ def _call(raw: object, where: str) -> ToolCall:
         arguments = json.dumps(arguments, ensure_ascii=False)
     if not isinstance(arguments, str):
         raise MessageError(f"{where}: `arguments` must be JSON text, got {type(arguments).__name__}")
-    extra = {str(key): value for key, value in raw.items() if key not in ("id", "type", "function")}
-    return ToolCall(id=call_id, name=function["name"], arguments=_encodable(arguments), extra=extra)
+    extra = _extra(raw, frozenset({"id", "type", "function"}), where)
+    return ToolCall(
+        id=encodable(call_id), name=encodable(function["name"]), arguments=encodable(arguments), extra=extra
+    )
 
 
 def _tool_parts(raw: Mapping[str, Any], where: str) -> tuple[Part, ...]:
@@ -135,7 +149,7 @@ def _tool_parts(raw: Mapping[str, Any], where: str) -> tuple[Part, ...]:
     parts = _content_parts(raw.get("content"), where)
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
     media = tuple(part for part in parts if isinstance(part, Media))
-    return (ToolResult(call_id=call_id, text=text, media=media),)
+    return (ToolResult(call_id=encodable(call_id), text=text, media=media),)
 
 
 def _content_parts(content: object, where: str) -> list[Text | Media]:
@@ -143,37 +157,26 @@ def _content_parts(content: object, where: str) -> list[Text | Media]:
         case None:
             return []
         case str():
-            return [Text(text=_encodable(content))]
+            return [Text(text=encodable(content))]
         case list() | tuple():
             return [_part(block, f"{where}, content block {index}") for index, block in enumerate(content)]
         case _:
             raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
 
 
-def _encodable(text: str) -> str:
-    """The text with half characters replaced: JSON can carry them, UTF-8 and every provider refuse them."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def _part(block: object, where: str) -> Text | Media:
     match block:
         case str():
-            return Text(text=_encodable(block))
+            return Text(text=encodable(block))
         case {"type": "text" | "input_text" | "output_text", "text": str() as text, **rest}:
-            extra = {str(key): value for key, value in rest.items()}
-            return Text(text=_encodable(text), extra=extra)
+            extra = _extra(rest, frozenset(), where)
+            return Text(text=encodable(text), extra=extra)
         case {"type": "image_url", "image_url": {"url": str() as url, **rest}}:
-            return Media(kind="image", reference=url, extra={str(key): value for key, value in rest.items()})
+            return Media(kind="image", reference=encodable(url), extra=_extra(rest, frozenset(), where))
         case {"type": "image_url", "image_url": str() as url}:
             return Media(kind="image", reference=url)
         case {"type": "file" | "input_audio" as kind, **rest}:
-            extra = {"type": kind, **{str(key): value for key, value in rest.items()}}
+            extra = {"type": kind, **_extra(rest, frozenset(), where)}
             reference = msgspec.json.encode(extra).decode()
             return Media(kind="file" if kind == "file" else "audio", reference=reference, extra=extra)
         case {"type": kind}:

@@ -1,0 +1,29 @@
+"""Text and data that can be stored and sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def encodable(text: str) -> str:
+    """The text with half characters replaced: JSON can carry them, UTF-8 and every provider refuse them."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def own_copy(value: Any) -> Any:
+    """A copy of plain data that nobody else can change; a `ValueError` says what in it is no plain data."""
+    try:
+        return _decode(_encode(value))
+    except (TypeError, UnicodeEncodeError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
+        raise ValueError(f"{error}") from error
