@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from openai import AsyncOpenAI
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -48,14 +49,15 @@ def test_the_model_finds_in_its_cache_what_was_predicted(model: LocalModel) -> N
 
 async def test_a_real_model_writes_a_summary_or_the_call_goes_on_without(model: LocalModel) -> None:
     """Whatever a small model makes of it, the call goes out, and the log says which of the two happened."""
-    local = OpenAIChatModel("local", provider=OpenAIProvider(base_url=f"{model.address}/v1", api_key="none"))
-    session = foveate.Session(budget=500, summarizer=PydanticAISummarizer(model=local), policy="patient")
-    for step in range(10):
-        _say(session, step)
-        view = await session.acompile(timeout=120)
-        assert view.budget is not None
-        assert view.budget.used <= 500
-        session.append({"role": "assistant", "content": "OK"})
+    async with AsyncOpenAI(base_url=f"{model.address}/v1", api_key="none") as client:
+        local = OpenAIChatModel("local", provider=OpenAIProvider(openai_client=client))
+        session = foveate.Session(budget=500, summarizer=PydanticAISummarizer(model=local), policy="patient")
+        for step in range(10):
+            _say(session, step)
+            view = await session.acompile(timeout=120)
+            assert view.budget is not None
+            assert view.budget.used <= 500
+            session.append({"role": "assistant", "content": "OK"})
     kinds = [type(event.body).__name__ for event in session.events]
     failed = [event.body.text for event in session.events if getattr(event.body, "code", "") == "summary_failed"]
     assert "SummaryRecorded" in kinds or failed, kinds

@@ -13,7 +13,7 @@ from foveate.recall import PassageIndex, recalled
 from foveate.views.draft import Shares, part_of
 from foveate.views.timeline import Timeline
 
-_LEAST: Final = 80
+_LEAST: Final = 120
 
 
 class Recollection:
@@ -34,8 +34,10 @@ class Recollection:
             # It was sent without; putting something before it now would rewrite the cached prefix.
             return None
         self._follow(timeline)
-        # No more than a call adds anyway: what is recalled is paid for until the next reduction.
-        room = min(part_of(self._shares.recall, budget.limit), max(_LEAST, timeline.growth))
+        room = part_of(self._shares.recall, budget.limit)
+        if timeline.growth:
+            # In proportion to what a call adds anyway: what is recalled is paid for until the next reduction.
+            room = min(room, max(_LEAST, 2 * timeline.growth))
         query = timeline.said[order].text
         passages = recalled(
             self._index,
