@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from foveate.log.items import Item, Line
@@ -64,7 +65,7 @@ def _facts(item: Item, room: int, ctx: PassContext) -> Iterator[Line]:
         position = ctx.timeline.position(message_id)
         return position is not None and any(first <= position <= last for first, last in item.covers)
 
-    written = [path for path, source in ledger.written.items() if inside(source)]
+    written = [path for path, source in _newest(ledger.written) if inside(source)]
     if written:
         yield Line(kind="ledger", text=_listed("files modified", written, room, ctx), order=order)
     for failure in reversed(ledger.failures):
@@ -76,12 +77,18 @@ def _facts(item: Item, room: int, ctx: PassContext) -> Iterator[Line]:
             yield Line(kind="ledger", text=f"noted in {note.message_id}: {note.text}", order=order)
     if ledger.plan is not None and inside(ledger.plan.message_id):
         yield Line(kind="ledger", text=f"plan ({ledger.plan.message_id}): {ledger.plan.text[:600]}", order=order)
-    read = [path for path, source in ledger.read.items() if path not in ledger.written and inside(source)]
+    read = [path for path, source in _newest(ledger.read) if path not in ledger.written and inside(source)]
     if read:
         yield Line(kind="ledger", text=_listed("files read", read, room // 2, ctx), order=order)
 
 
 _LISTED: Final = 24
+_LOOKED_AT: Final = 400
+
+
+def _newest(files: dict[str, str]) -> list[tuple[str, str]]:
+    """The files touched last, oldest of them first; a long log has more than any list could show."""
+    return list(islice(reversed(files.items()), _LOOKED_AT))[::-1]
 
 
 def _listed(label: str, names: list[str], room: int, ctx: PassContext) -> str:

@@ -32,11 +32,12 @@ class EvidenceLine(NamedTuple):
 class EvidenceIndex:
     """Where the entities of evicted messages stood, newest places first to be found."""
 
-    __slots__ = ("_evicted", "_places", "_read")
+    __slots__ = ("_evicted", "_places", "_read", "_sequence")
 
     def __init__(self) -> None:
+        self._evicted: set[int] = set()
         # In the order of eviction, so that whoever follows can tell what is new.
-        self._evicted: dict[int, None] = {}
+        self._sequence: list[int] = []
         self._places: dict[str, list[tuple[int, int]]] = {}
         self._read: dict[int, list[EvidenceLine]] = {}
 
@@ -59,10 +60,9 @@ class EvidenceIndex:
         while first and room > 0:
             first -= 1
             room -= size_of(said[evicted[first]])
-        for order in evicted[:first]:
-            self._evicted[order] = None
+        self._evicted.update(evicted)
+        self._sequence += evicted
         for order in evicted[first:]:
-            self._evicted[order] = None
             self._index(self.lines(said[order], order))
         # A memo of what was read lately; all of it would double the log.
         for order in list(islice(self._read, max(0, len(self._read) - _REMEMBERED))):
@@ -78,7 +78,7 @@ class EvidenceIndex:
 
     def evicted_since(self, count: int) -> list[int]:
         """The positions of evicted messages, but for the first `count` of them."""
-        return list(islice(self._evicted, count, None))
+        return self._sequence[count:]
 
     def is_evicted(self, order: int) -> bool:
         """Whether the message at a position of the log was evicted before."""
