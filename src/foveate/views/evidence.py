@@ -14,7 +14,7 @@ from foveate.views.entities import entities
 
 # An entity that is everywhere is no news; the newest places of it are enough.
 _PLACES: Final = 12
-_REMEMBERED: Final = 512
+_REMEMBERED: Final = 2_048
 _LONG: Final = 200
 _SEGMENT: Final = re.compile(r".{1,160}(?=[\s,;])|.{1,160}")
 _MAX_TEXT: Final = 400_000
