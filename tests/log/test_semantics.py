@@ -6,7 +6,15 @@ import pytest
 
 from foveate import TOOLS, ToolSemantics
 from foveate.log.messages import ToolCall
-from foveate.log.semantics import Touched, attempt_of, parsed_arguments, touched
+from foveate.log.semantics import Touched, parsed_arguments, understood
+
+
+def touched(*arguments: object) -> Touched:
+    return understood(*arguments).touched
+
+
+def attempt(*arguments: object) -> str:
+    return understood(*arguments).attempt
 
 
 def made(name: str, /, **arguments: object) -> ToolCall:
@@ -91,23 +99,21 @@ def test_a_patch_names_its_files() -> None:
 
 def test_attempts_at_the_same_thing_have_the_same_name() -> None:
     """Retries are recognised by tool and resource, or by the program of a command line."""
-    assert attempt_of(made("Edit", file_path="a.py", old_string="x")) == attempt_of(
+    assert attempt(made("Edit", file_path="a.py", old_string="x")) == attempt(
         made("Edit", file_path="a.py", old_string="y")
     )
-    assert attempt_of(made("Edit", file_path="a.py")) != attempt_of(made("Edit", file_path="b.py"))
-    assert attempt_of(made("Bash", command="cd x && pytest -q")) == attempt_of(made("Bash", command="pytest -x"))
-    assert attempt_of(made("Bash", command="git push")) != attempt_of(made("Bash", command="git commit -m x"))
-    assert attempt_of(made("book_flight", to="ZRH")) != attempt_of(made("book_flight", to="LIS"))
+    assert attempt(made("Edit", file_path="a.py")) != attempt(made("Edit", file_path="b.py"))
+    assert attempt(made("Bash", command="cd x && pytest -q")) == attempt(made("Bash", command="pytest -x"))
+    assert attempt(made("Bash", command="git push")) != attempt(made("Bash", command="git commit -m x"))
+    assert attempt(made("book_flight", to="ZRH")) != attempt(made("book_flight", to="LIS"))
 
 
 def test_the_target_of_a_command_counts_wherever_its_options_stand() -> None:
     """A pass of one test file does not settle the failure of another, and options do not make another attempt."""
-    assert attempt_of(made("Bash", command="pytest -q tests/a.py")) != attempt_of(
+    assert attempt(made("Bash", command="pytest -q tests/a.py")) != attempt(
         made("Bash", command="pytest -q tests/b.py")
     )
-    assert attempt_of(made("Bash", command="pytest -q tests/a.py")) == attempt_of(
-        made("Bash", command="pytest tests/a.py")
-    )
+    assert attempt(made("Bash", command="pytest -q tests/a.py")) == attempt(made("Bash", command="pytest tests/a.py"))
 
 
 @pytest.mark.parametrize("arguments", ["{broken", "", "null", "42", '"text"', "[1, 2]", "{'a': 1}"])
@@ -117,7 +123,7 @@ def test_arguments_that_are_no_object_do_no_harm(arguments: str) -> None:
 
     assert list(parsed_arguments(call)) == ["input"]
     assert touched(call) == Touched()
-    assert attempt_of(call).startswith("Bash")
+    assert attempt(call).startswith("Bash")
 
 
 def test_absurdly_nested_arguments_do_no_harm() -> None:

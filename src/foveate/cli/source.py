@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -76,11 +76,22 @@ def compiled(
 
 def _replayed(session: Session, messages: list[Any]) -> CompiledContext:
     """Compile before each response, so that reductions fall where they would have fallen."""
-    for index, message in enumerate(messages):
+    for index, message in enumerate(_shown_progress(messages)):
         if index and isinstance(message, dict) and message.get("role") == "assistant":
             session.compile()
         session.extend([message])
     return session.compile()
+
+
+def _shown_progress(messages: list[Any]) -> Iterable[Any]:
+    """The messages, with a bar on standard error while a long log goes by, if somebody watches."""
+    if len(messages) < 1_000 or not sys.stderr.isatty():
+        return messages
+    # Only long work for people needs it.
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(messages, description="replaying", console=Console(stderr=True))
 
 
 def _messages(source: str | None, *, sample: bool) -> tuple[list[Any], list[dict[str, Any]]]:

@@ -19,6 +19,9 @@ def _as_said(item: Item | None, facts: Facts) -> bool:
     return item is not None and item.fate == "verbatim" and item.message.parts == facts.said(item.order).parts
 
 
+ROOM_FOR_FRAMING: Final = 400
+
+
 class _Standing:
     """A rule that appending cannot break: it is checked when the arrangement changes."""
 
@@ -28,7 +31,7 @@ class _Standing:
 
 
 class FramingPresent(_Standing):
-    """Leading system messages are verbatim, and of the first request at least its beginning is there."""
+    """Leading system messages are verbatim, and at least the beginning of the first request stands where room is."""
 
     name = "framing present"
 
@@ -40,6 +43,9 @@ class FramingPresent(_Standing):
             message = facts.said(order)
             if message.text.strip() and not _as_said(present.get(message.id), facts):
                 yield f"system message {message.id} is not shown verbatim"
+        roomy = facts.limit is None or facts.limit - facts.tokens >= ROOM_FOR_FRAMING
+        if roomy and not facts.open_errors and facts.first_input is not None and facts.first_input not in present:
+            yield f"the first request {facts.first_input} is not shown"
 
 
 class PinnedVerbatim(_Standing):

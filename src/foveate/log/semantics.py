@@ -140,16 +140,6 @@ def understood(call: ToolCall, tools: Mapping[str, ToolSemantics] = TOOLS) -> Un
     return Understood(touched, f"{call.name} {about}", semantics.access)
 
 
-def touched(call: ToolCall, tools: Mapping[str, ToolSemantics] = TOOLS) -> Touched:
-    """The resources a call reads and writes."""
-    return understood(call, tools).touched
-
-
-def attempt_of(call: ToolCall, tools: Mapping[str, ToolSemantics] = TOOLS) -> str:
-    """What a call tries to do."""
-    return understood(call, tools).attempt
-
-
 def parsed_arguments(call: ToolCall) -> dict[str, Any]:
     """The arguments of a call as a mapping; text that is no JSON object is found under `input`."""
     try:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from foveate.budget.profiles import ModelProfile
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.summaries import SummaryRequest
-from foveate.errors import ConfigError
+from foveate.errors import ConfigError, MessageError
 from foveate.log.context import AgentContext
 from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet
+from foveate.log.messages import Message
 from foveate.log.text import encodable, own_copy
+from foveate.views.timeline import Timeline
 
 
 def said(system: str | None) -> str | None:
@@ -66,3 +69,30 @@ def call_record(view: CompiledContext, now: float | None) -> CallRecorded:
         now=now,
         sections=view.sections,
     )
+
+
+def refuse_known_ids(messages: tuple[Message, ...], timeline: Timeline) -> None:
+    """Raise `MessageError` for an id that the log has, or will have."""
+    seen: set[str] = set()
+    for index, message in enumerate(messages):
+        if not message.id:
+            continue
+        if message.id in seen or timeline.position(message.id) is not None:
+            raise MessageError(f"message {index}: `id` {message.id!r} is in the log already; leave it empty")
+        if message.id[0] == "m" and message.id[1:].isdigit():
+            raise MessageError(f"message {index}: `id` {message.id!r} looks like one of ours; leave it empty")
+        seen.add(message.id)
+
+
+def same_as_begun(name: str, given: Any, context: AgentContext) -> bool:
+    """Whether an option is what the session was begun with."""
+    first = next((event.body for event in context.events if isinstance(event.body, FramingSet)), FramingSet())
+    match name:
+        case "system":
+            return said(given) == first.system
+        case "tools":
+            return definitions(given) == first.tools
+        case "response_format":
+            return plain(given) == first.response_format
+        case _:
+            return (given.name if isinstance(given, ModelProfile) else given) == first.model

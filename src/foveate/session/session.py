@@ -17,7 +17,7 @@ from foveate.compiler.compilers import Compiler, PipelineCompiler
 from foveate.compiler.policy import CompactWhen, Policy
 from foveate.compiler.rebuild import rebuilt_call
 from foveate.compiler.summaries import Summarizer, SummaryRequest, pending_summary, refused
-from foveate.errors import ConfigError, MessageError, UnknownReferenceError
+from foveate.errors import ConfigError, UnknownReferenceError
 from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
 from foveate.log.events import (
@@ -42,7 +42,16 @@ from foveate.session.answering import answer_recall
 from foveate.session.observing import Observers, log_compile
 from foveate.session.options import Options
 from foveate.session.recollection import Recollection
-from foveate.session.records import call_record, definitions, framing_of, plain, said, summary_failed
+from foveate.session.records import (
+    call_record,
+    definitions,
+    framing_of,
+    plain,
+    refuse_known_ids,
+    said,
+    same_as_begun,
+    summary_failed,
+)
 from foveate.views.conversation import conversation_view
 from foveate.views.draft import Pass, PlainPass
 from foveate.views.timeline import Timeline, timeline_of
@@ -61,6 +70,23 @@ class Session:
     [{'role': 'user', 'content': 'Hello'}]
 
     A session is not for several threads at once.
+
+    Args:
+        budget: the most input tokens a request may have; without it, and without `model`, nothing is reduced.
+        model: a name known to `genai-prices`, or a `ModelProfile`: gives window, prices and cache rules.
+        system: the system prompt, sent first in every request, never reduced.
+        tools: tool definitions that the caller sends along; they count against the budget.
+        response_format: a response format that the caller sends along; it counts too.
+        compiler: decides for itself what the model sees, instead of the options below.
+        policy: a named bundle of passes, isolation and marks, or a `Policy`.
+        passes: the passes that reduce, in order, instead of the policy's.
+        isolation: what is left of finished turns' tool traffic: `Boundary`, `ObservationMasking`, `Transparent`.
+        router: puts messages into the log.
+        compact_when: `(state, messages, budget) -> bool`: asks for a reduction besides what budget and prices ask.
+        counter: counts tokens, instead of the model's own tokenizer.
+        summarizer: may write summaries in `acompile`; without it none needs a model.
+        session_id: the name that events carry.
+
     """
 
     def __init__(
@@ -81,25 +107,7 @@ class Session:
         summarizer: Summarizer | None = None,
         session_id: str = "session",
     ) -> None:
-        """Begin an empty session in memory; all options are optional.
-
-        Args:
-            budget: the most input tokens a request may have; without it, and without `model`, nothing is reduced.
-            model: a name known to `genai-prices`, or a `ModelProfile`: gives window, prices and cache rules.
-            system: the system prompt, sent first in every request, never reduced.
-            tools: tool definitions that the caller sends along; they count against the budget.
-            response_format: a response format that the caller sends along; it counts too.
-            compiler: decides for itself what the model sees, instead of the options below.
-            policy: a named bundle of passes, isolation and marks, or a `Policy`.
-            passes: the passes that reduce, in order, instead of the policy's.
-            isolation: what is left of finished turns' tool traffic: `Boundary`, `ObservationMasking`, `Transparent`.
-            router: puts messages into the log.
-            compact_when: `(state, messages, budget) -> bool`: asks for a reduction besides what budget and prices ask.
-            counter: counts tokens, instead of the model's own tokenizer.
-            summarizer: may write summaries in `acompile`; without it none needs a model.
-            session_id: the name that events carry.
-
-        """
+        """Begin an empty session in memory; all options are optional."""
         self._options = Options(
             budget=budget,
             model=model,
@@ -135,7 +143,7 @@ class Session:
         recorded = framing_of(context)
         for name in ("system", "tools", "response_format", "model"):
             # Given as at the beginning, an option says what the session began with, not what it became since.
-            if name in options and _same(name, options[name], context):
+            if name in options and same_as_begun(name, options[name], context):
                 del options[name]
             if name != "model":
                 options.setdefault(name, getattr(recorded, name))
@@ -166,7 +174,7 @@ class Session:
             messages=tuple(openai_chat.decode(raw, where=f"message {index}") for index, raw in enumerate(messages)),
             time=time,
         )
-        self._refuse_known_ids(step.messages)
+        refuse_known_ids(step.messages, self._timeline())
         first = self._context.message_count
         self._advance(self._router.route(self._context, step))
         return [self.messages[index].id for index in range(first, self._context.message_count)]
@@ -364,18 +372,6 @@ class Session:
             )
         return self.messages[position]
 
-    def _refuse_known_ids(self, messages: tuple[Message, ...]) -> None:
-        timeline = self._timeline()
-        seen: set[str] = set()
-        for index, message in enumerate(messages):
-            if not message.id:
-                continue
-            if message.id in seen or timeline.position(message.id) is not None:
-                raise MessageError(f"message {index}: `id` {message.id!r} is in the log already; leave it empty")
-            if message.id[0] == "m" and message.id[1:].isdigit():
-                raise MessageError(f"message {index}: `id` {message.id!r} looks like one of ours; leave it empty")
-            seen.add(message.id)
-
     def _lookup(self, *, quiet: bool = False) -> list[RecallRecorded]:
         if self._recollection is None or not isinstance(self._compiler, PipelineCompiler):
             return []
@@ -402,17 +398,3 @@ class Session:
         if problem is not None:
             return summary_failed(f"{summarizer.name}: {problem}", request)
         return SummaryRecorded(text=text, through=request.through, summarizer=summarizer.name, tokens=tokens)
-
-
-def _same(name: str, given: Any, context: AgentContext) -> bool:
-    """Whether an option is what the session was begun with."""
-    first = next((event.body for event in context.events if isinstance(event.body, FramingSet)), FramingSet())
-    match name:
-        case "system":
-            return said(given) == first.system
-        case "tools":
-            return definitions(given) == first.tools
-        case "response_format":
-            return plain(given) == first.response_format
-        case _:
-            return (given.name if isinstance(given, ModelProfile) else given) == first.model

@@ -125,6 +125,13 @@ def _mask_hard(draft: Draft, ctx: PassContext) -> Iterator[Change]:
 
 
 def _drop_all(draft: Draft, ctx: PassContext) -> Iterator[Change]:
-    """Everything that is not pinned, framing or the newest input."""
-    for group in _free_groups(draft, ctx):
+    """Everything that is not pinned, framing or the newest input; what was asked first goes last, a few words of it."""
+    free = _free_groups(draft, ctx)
+    first = [group for group in free if group.head.id == ctx.timeline.first_input]
+    for group in free:
+        if group not in first:
+            yield _dropping(group)
+    for group in first:
+        text = clipped(ctx.said(group.head.order).text, 300, group.head.id)
+        yield _replacing(group.head, with_text(group.head, text, ctx, fate="trimmed", by="truncate", why="no room"))
         yield _dropping(group)
