@@ -6,6 +6,9 @@ FoveateError
 ├── MessageError (ValueError)     a message of malformed shape was refused; the log is unchanged
 ├── LogError                      recorded events cannot be read back
 ├── UnknownReferenceError (KeyError)  nothing in the log has this reference
+├── StoreError                    a store cannot be opened, read or written
+│   ├── StoreVersionError         a store was written by a newer Foveate; it was not touched
+│   └── ConflictError             another writer appended first; nothing was written
 ├── InvariantError                a pass produced a request that breaks a rule
 └── BudgetError                   what must be sent does not fit the budget
 """
@@ -39,6 +42,18 @@ class UnknownReferenceError(FoveateError, KeyError):
     def __str__(self) -> str:
         # KeyError would show the repr of the message.
         return str(self.args[0]) if self.args else ""
+
+
+class StoreError(FoveateError):
+    """A store cannot be opened, read or written; what was in it before is still there."""
+
+
+class StoreVersionError(StoreError):
+    """A store was written by a newer Foveate; it was not touched."""
+
+
+class ConflictError(StoreError):
+    """Another writer appended to the session first; nothing of this append was written."""
 
 
 class InvariantError(FoveateError):

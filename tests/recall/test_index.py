@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from foveate.errors import ConfigError
 from foveate.log.messages import Message
-from foveate.recall import PassageIndex
+from foveate.recall import PassageIndex, scoring
 from tests.recall.corpora import answered, called, dialogue, said
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
@@ -130,9 +130,9 @@ def test_an_index_that_is_not_searched_costs_nothing() -> None:
     index = indexed(said(0, "user", "alpha"))
 
     assert index.search("yes, go on") == []
-    assert index._connection is None
+    assert not index._memory.is_open
     assert index.search("alpha")
-    assert index._connection is not None
+    assert index._memory.is_open
 
 
 @pytest.mark.parametrize(
@@ -188,6 +188,27 @@ def test_any_text_can_be_added_and_asked(texts: list[str], query: str, limit: in
     assert all(hit.passage.text in texts[hit.passage.order] for hit in hits)
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert all(hit.score > 0 for hit in hits)
+
+
+def test_if_all_terms_are_common_those_with_several_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the best one is older than all that are looked at of a single term."""
+    monkeypatch.setattr(scoring, "_MOST_ROWS", 10)
+    texts = ["deploy of billing failed"] + [f"deploy {n} fine" if n % 2 else f"billing {n} fine" for n in range(1, 99)]
+    index = indexed(*[said(order, "user", text) for order, text in enumerate(texts)])
+
+    assert orders(index, "billing deploy")[0] == 0
+    assert orders(index, "deploy failed")[0] == 0
+
+
+def test_what_is_said_often_comes_first() -> None:
+    """Of passages as long as each other."""
+    index = indexed(
+        said(0, "user", "quartz and other stones"),
+        said(1, "user", "quartz, quartz and quartz"),
+        *[said(order, "user", f"nothing about stones {order}") for order in range(2, 40)],
+    )
+
+    assert orders(index, "quartz") == [1, 0]
 
 
 def test_adding_between_searches_is_the_same_as_adding_first() -> None:

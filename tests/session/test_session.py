@@ -1,11 +1,13 @@
 """The session: the log and a fresh view of it for every call."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.dialogue import exchange, lines, reading, says, session_of, user, work
 
 from foveate import (
+    PASSES,
     RECALL_TOOL,
     BudgetError,
     ConfigError,
@@ -92,11 +94,35 @@ def test_a_compile_records_the_call() -> None:
     session = session_of([user("hi")], budget=8_000)
     view = session.compile(now=7.0)
 
-    assert session.events[-1].body == CallRecorded(
-        number=1, strategy="pipeline:default", budget=8_000, tokens=view.tokens, predicted_cached=0,
-        payload_sha256=view.payload_sha256, now=7.0,
-    )  # fmt: skip
+    body = session.events[-1].body
+    assert isinstance(body, CallRecorded)
+    assert (body.number, body.strategy, body.strategy_source, body.now) == (1, "pipeline:default", "builtin", 7.0)
+    assert (body.budget, body.window, body.reserved, body.tokens) == (8_000, 8_000, 0, view.tokens)
+    assert (body.turn, body.messages, body.fates) == (1, 1, {"verbatim": (1, view.items[0].tokens)})
+    assert (body.payload_sha256, body.predicted_cached) == (view.payload_sha256, 0)
+    assert len(body.strategy_sha256) == 64
     assert session.events[-1].time == 7.0
+
+
+def test_the_hash_of_a_strategy_tells_its_options_apart() -> None:
+    """Two sessions with the same options have the same, and any other option gives another."""
+
+    def hashed(**options: Any) -> str:
+        session = session_of([user("hi")], **options)
+        session.compile()
+        body = session.events[-1].body
+        assert isinstance(body, CallRecorded)
+        return body.strategy_sha256
+
+    same = [hashed(budget=8_000) for _ in range(2)]
+    others = [
+        hashed(budget=9_000),
+        hashed(budget=8_000, policy="drop"),
+        hashed(budget=8_000, passes=[PASSES[-1]]),
+        hashed(budget=8_000, compact_when=lambda *_: False),
+        hashed(),
+    ]
+    assert len({*same, *others}) == 6
 
 
 def test_preview_appends_nothing_and_gives_what_compile_gives() -> None:

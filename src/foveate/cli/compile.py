@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from foveate.cli.output import print_json
 from foveate.cli.source import Budget, Model, PolicyName, Replay, Sample, Source, compiled, reported
+from foveate.compiler.compiled import CompiledContext
 
 
 class Target(StrEnum):
@@ -36,19 +37,23 @@ def compile_command(
     """
     with reported():
         view = compiled(source, sample=sample, budget=budget, model=model, policy=policy, replay=replay)
-        match to:
-            case Target.text:
-                typer.echo(view.to("text"))
-            case Target.openai:
-                typer.echo(json.dumps(view.to("openai"), ensure_ascii=False, indent=2))
-            case Target.json:
-                record = {
-                    "call": view.number,
-                    "strategy": view.strategy,
-                    "tokens": view.tokens,
-                    "budget": view.budget.limit if view.budget is not None else None,
-                    "predicted_cached": view.predicted_cached,
-                    "payload_sha256": view.payload_sha256,
-                    "messages": view.to("openai"),
-                }
-                typer.echo(json.dumps(record, ensure_ascii=False, indent=2))
+        numbers = {
+            "call": view.number,
+            "strategy": view.strategy,
+            "tokens": view.tokens,
+            "budget": view.budget.limit if view.budget is not None else None,
+            "predicted_cached": view.predicted_cached,
+            "payload_sha256": view.payload_sha256,
+        }
+        print_request(view, to, numbers)
+
+
+def print_request(view: CompiledContext, to: Target, numbers: dict[str, Any]) -> None:
+    """Print a request as it was asked for; `numbers` go along in JSON."""
+    match to:
+        case Target.text:
+            typer.echo(view.to("text"))
+        case Target.openai:
+            print_json(view.to("openai"))
+        case Target.json:
+            print_json({**numbers, "messages": view.to("openai")})

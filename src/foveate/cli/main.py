@@ -6,8 +6,15 @@ from typing import Annotated
 
 import typer
 
+from foveate.cli.artifact import artifact_command
 from foveate.cli.compile import compile_command
+from foveate.cli.db import db_app
 from foveate.cli.explain import explain_command
+from foveate.cli.search import search_command
+from foveate.cli.sessions import sessions_command
+from foveate.cli.show import show_command
+from foveate.cli.transcript import transcript_command
+from foveate.cli.transfer import delete_command, export_command, fork_command, import_command
 
 app = typer.Typer(
     name="foveate",
@@ -38,3 +45,16 @@ def _options(
 
 app.command("compile")(compile_command)
 app.command("explain")(explain_command)
+for _name, _command in (
+    ("sessions", sessions_command),
+    ("show", show_command),
+    ("transcript", transcript_command),
+    ("search", search_command),
+    ("artifact", artifact_command),
+    ("export", export_command),
+    ("import", import_command),
+    ("fork", fork_command),
+    ("delete", delete_command),
+):
+    app.command(_name, rich_help_panel="Sessions in a store")(_command)
+app.add_typer(db_app, name="db", rich_help_panel="Sessions in a store")

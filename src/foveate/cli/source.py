@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -54,12 +55,20 @@ def reported() -> Generator[None, None, None]:
     """Turn Foveate's errors into one line and an exit code."""
     try:
         yield
+        # What cannot be written is found out here, not when Python ends and can only complain.
+        sys.stdout.flush()
     except BudgetError as error:
         _fail(error, NO_ROOM)
     except ConfigError as error:
         _fail(error, BAD_CALL)
     except FoveateError as error:
         _fail(error, BAD_INPUT)
+    except BrokenPipeError:
+        # Whoever reads, such as `head`, has had enough. Python would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from None
+    except OSError as error:
+        _fail(FoveateError(f"cannot read or write: {error}"), BAD_INPUT)
 
 
 def compiled(

@@ -10,6 +10,7 @@ from foveate.budget.window import TokenBudget
 from foveate.compiler.explain import Explanation, explained
 from foveate.compiler.framing import Framing
 from foveate.compiler.payload import PayloadHash, payload_chunks
+from foveate.compiler.recipe import FateCounts
 from foveate.compiler.reduction import PassRecord
 from foveate.compiler.triggers import Decision, cold_reason
 from foveate.errors import ConfigError
@@ -107,6 +108,17 @@ class CompiledContext:
     def messages(self) -> tuple[Message, ...]:
         """The messages of this request without the system prompt, in order."""
         return (*self.framing.before, *(item.message for item in self.items), *self.framing.after)
+
+    @property
+    def fates(self) -> dict[str, tuple[int, int]]:
+        """For each fate how many items of this request have it, and their tokens."""
+        counts: FateCounts = self._timeline.memo.setdefault("fates", FateCounts())
+        return counts.of(self._items, self._timeline)
+
+    @property
+    def logged(self) -> int:
+        """The tokens of all messages of the log, as they were said."""
+        return self._timeline.logged
 
     @property
     def before(self) -> tuple[Item, ...]:

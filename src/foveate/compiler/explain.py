@@ -163,8 +163,8 @@ class _Made:
 
 def _bodies(view: CompiledContext) -> Iterator[Body]:
     context = view.state.context
-    for index in range(context.length):
-        yield context.log.events[index].body
+    for event in context.log.events(0, context.length):
+        yield event.body
     yield from view.proposed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from foveate.compiler.policy import Policy
 from foveate.compiler.triggers import Decision
@@ -14,6 +14,9 @@ from foveate.log.items import Item
 from foveate.transforms.errors import with_open_errors
 from foveate.views.draft import Draft, Pass, PassContext, PlainPass, pass_name
 from foveate.views.mending import Mender
+
+# How far apart in the log a call and its result are looked for.
+_EXCHANGE: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +123,18 @@ def recorded(
 def _exchange(pin: str, ctx: PassContext) -> list[Item]:
     """The pinned message as recorded, with the call or the results that belong to it."""
     said = ctx.timeline.said
-    order = next(index for index, message in enumerate(said) if message.id == pin)
+    order = ctx.timeline.position(pin)
+    assert order is not None, "a pin names a message of the log"  # noqa: S101
     result = said[order].result
     start = order
     if result is not None:
-        while start and not any(call.id == result.call_id for call in said[start].calls):
+        first = max(0, order - _EXCHANGE)
+        while start > first and not any(call.id == result.call_id for call in said[start].calls):
             start -= 1
     calls = {call.id for call in said[start].calls}
     mender = Mender(ctx.count_message)
     mender.feed(said[start], start)
-    for index in range(start + 1, len(said)):
+    for index in range(start + 1, min(len(said), start + _EXCHANGE)):
         answer = said[index].result
         if not calls:
             break

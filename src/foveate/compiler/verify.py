@@ -40,7 +40,7 @@ def verify(items: list[Item], timeline: Timeline, budget: TokenBudget | None, *,
     verified: Verified = timeline.memo.setdefault("verified", Verified())
     start = 0 if rearranged else verified.catch_up(timeline)
     facts = Facts(
-        said=timeline.said.__getitem__,
+        said=timeline.message,
         pins={pin: None for pin in timeline.pins if pin not in timeline.mender.left_out},
         newest_input=timeline.newest_input,
         first_input=timeline.first_input,

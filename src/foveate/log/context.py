@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from foveate.log.events import Body, Event, ExecutionStarted, FramingSet, MessageAppended
 from foveate.log.messages import Message, ToolCall
@@ -13,41 +13,141 @@ from foveate.log.messages import Message, ToolCall
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
+class Archive(Protocol):
+    """The beginning of a log that is kept elsewhere, and read when somebody asks for it."""
+
+    def events(self, first: int, last: int) -> Iterator[Event]:
+        """The events from number `first` to before `last`."""
+        ...
+
+    def message(self, position: int) -> Message:
+        """The message at a position of the log."""
+        ...
+
+    def position(self, message_id: str) -> int | None:
+        """The place of a message in the log."""
+        ...
+
+
 class Log:
     """An append-only list of events; snapshots of it are a reference and a length.
 
-    `memo` holds values derived from the log that grow with it (a fold of its events), so that a pure function of a
-    snapshot need not start from the first event again.
+    Of a log that was read from a store the beginning may stay there: `archive` has the first `base` events, among
+    them the first `message_base` messages. `memo` holds values derived from the log that grow with it (a fold of its
+    events), so that a pure function of a snapshot need not start from the first event again.
     """
 
-    __slots__ = ("calls", "events", "memo", "messages")
+    __slots__ = ("_calls", "_events", "_messages", "archive", "base", "memo", "message_base")
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.events: list[Event] = []
-        self.messages: list[Message] = []
-        self.calls: dict[str, list[tuple[int, ToolCall]]] = {}
+    def __init__(
+        self,
+        events: Iterable[Event] = (),
+        *,
+        archive: Archive | None = None,
+        base: int = 0,
+        message_base: int = 0,
+        calls: Iterable[ToolCall] = (),
+    ) -> None:
+        self.archive = archive
+        self.base = base
+        self.message_base = message_base
         self.memo: dict[object, Any] = {}
+        self._events: list[Event] = []
+        self._messages: list[Message] = []
+        self._calls: dict[str, list[tuple[int, ToolCall]]] = {}
+        for call in calls:
+            self._calls.setdefault(call.id, []).append((-1, call))
         for event in events:
             self.add(event)
 
+    def __len__(self) -> int:
+        return self.base + len(self._events)
+
+    @property
+    def message_count(self) -> int:
+        """How many messages the log has."""
+        return self.message_base + len(self._messages)
+
     def add(self, event: Event) -> None:
         """Append one event."""
-        self.events.append(event)
+        self._events.append(event)
         if isinstance(event.body, MessageAppended):
             message = event.body.message
             if message.role == "assistant":
                 for call in message.calls:
-                    self.calls.setdefault(call.id, []).append((len(self.messages), call))
-            self.messages.append(message)
+                    self._calls.setdefault(call.id, []).append((self.message_count, call))
+            self._messages.append(message)
+
+    def retract(self, length: int) -> None:
+        """Take back the events from number `length` on, which a store refused and nobody has seen."""
+        while len(self) > length:
+            body = self._events.pop().body
+            if isinstance(body, MessageAppended):
+                message = self._messages.pop()
+                for call in message.calls if message.role == "assistant" else ():
+                    self._calls[call.id].pop()
+
+    def event(self, index: int) -> Event:
+        """The event with a number."""
+        return self._events[index - self.base] if index >= self.base else next(self._archived(index, index + 1))
+
+    def events(self, first: int, last: int) -> Iterator[Event]:
+        """The events from number `first` to before `last`."""
+        if first < self.base:
+            yield from self._archived(first, min(last, self.base))
+        for index in range(max(first, self.base), last):
+            yield self._events[index - self.base]
+
+    def message(self, position: int) -> Message:
+        """The message at a position."""
+        if position >= self.message_base:
+            return self._messages[position - self.message_base]
+        assert self.archive is not None, "only an archive holds the messages before `message_base`"  # noqa: S101
+        return self.archive.message(position)
+
+    def call(self, call_id: str, before: int) -> ToolCall | None:
+        """The newest tool call with an id, in a message before a position."""
+        places = self._calls.get(call_id)
+        if not places:
+            return None
+        if places[-1][0] < before:
+            return places[-1][1]
+        return next((call for position, call in reversed(places) if position < before), None)
+
+    def recent_calls(self, most: int) -> list[ToolCall]:
+        """The newest tool calls, oldest first."""
+        newest: list[ToolCall] = []
+        for message in reversed(self._messages):
+            if len(newest) >= most:
+                break
+            if message.role == "assistant":
+                newest += reversed(message.calls)
+        if len(newest) < most:
+            newest += reversed(self._earlier())
+        return newest[:most][::-1]
+
+    def _earlier(self) -> list[ToolCall]:
+        return [call for places in self._calls.values() for position, call in places if position < 0]
+
+    def branch(self, length: int) -> Log:
+        """Another log with the same first events."""
+        if length < self.base:
+            return Log(self.events(0, length))
+        events = self._events[: length - self.base]
+        return Log(events, archive=self.archive, base=self.base, message_base=self.message_base, calls=self._earlier())
+
+    def _archived(self, first: int, last: int) -> Iterator[Event]:
+        assert self.archive is not None, "only an archive holds the events before `base`"  # noqa: S101
+        return self.archive.events(first, last)
 
 
 class Messages(Sequence[Message]):
     """The messages of a snapshot, without copying them."""
 
-    __slots__ = ("_length", "_messages")
+    __slots__ = ("_length", "_log")
 
-    def __init__(self, messages: list[Message], length: int) -> None:
-        self._messages = messages
+    def __init__(self, log: Log, length: int) -> None:
+        self._log = log
         self._length = length
 
     def __len__(self) -> int:
@@ -59,14 +159,19 @@ class Messages(Sequence[Message]):
     def __getitem__(self, index: slice) -> Sequence[Message]: ...
     def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
         if isinstance(index, slice):
-            return tuple(self._messages[i] for i in range(*index.indices(self._length)))
+            return tuple(self._log.message(i) for i in range(*index.indices(self._length)))
         if not -self._length <= index < self._length:
             raise IndexError(f"message {index} of {self._length}")
-        return self._messages[index if index >= 0 else self._length + index]
+        return self._log.message(index if index >= 0 else self._length + index)
 
     def __iter__(self) -> Iterator[Message]:
-        for index in range(self._length):
-            yield self._messages[index]
+        if self._log.message_base:
+            # Asked for one by one, archived messages would be a query each.
+            for event in self._log.events(0, self._log.base):
+                if isinstance(event.body, MessageAppended):
+                    yield event.body.message
+        for index in range(self._log.message_base, self._length):
+            yield self._log.message(index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,39 +194,42 @@ class AgentContext:
     @property
     def messages(self) -> Messages:
         """The messages said so far."""
-        return Messages(self.log.messages, self.message_count)
+        return Messages(self.log, self.message_count)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """The events so far."""
-        return tuple(self.log.events[: self.length])
+        return tuple(self.log.events(0, self.length))
 
     def call(self, call_id: str) -> ToolCall | None:
         """The newest tool call with this id."""
-        places = self.log.calls.get(call_id, ())
-        return next((call for position, call in reversed(places) if position < self.message_count), None)
+        return self.log.call(call_id, self.message_count)
 
     def with_events(self, bodies: Iterable[Body], *, time: float | None = None) -> AgentContext:
         """The snapshot after further events; this one stays as it is."""
-        log = self.log
-        if len(log.events) != self.length:
-            # Another snapshot already went on from here: branch, so that neither sees the other's events.
-            log = Log(log.events[: self.length])
+        first = self.length
+        return self.with_recorded(
+            Event(session=self.session, seq=seq, body=body, time=time) for seq, body in enumerate(bodies, first)
+        )
+
+    def with_recorded(self, events: Iterable[Event]) -> AgentContext:
+        """The snapshot after events that were recorded elsewhere."""
+        log = self._appendable()
         changes: dict[str, Any] = {}
-        for body in bodies:
-            log.add(Event(session=self.session, seq=len(log.events), body=body, time=time))
-            _note(self, changes, body)
-        return replace(self, log=log, length=len(log.events), message_count=len(log.messages), **changes)
+        for event in events:
+            log.add(event)
+            _note(self, changes, event.body)
+        return replace(self, log=log, length=len(log), message_count=log.message_count, **changes)
 
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> AgentContext:
         """The snapshot that recorded events lead to."""
-        log = Log(events)
-        context = cls(log=log, session=log.events[0].session if log.events else "session")
-        changes: dict[str, Any] = {}
-        for event in log.events:
-            _note(context, changes, event.body)
-        return replace(context, length=len(log.events), message_count=len(log.messages), **changes)
+        context = cls().with_recorded(events)
+        return replace(context, session=context.log.event(0).session) if context.length else context
+
+    def _appendable(self) -> Log:
+        # If another snapshot already went on from here: branch, so that neither sees the other's events.
+        return self.log if len(self.log) == self.length else self.log.branch(self.length)
 
 
 def _note(context: AgentContext, changes: dict[str, Any], body: Body) -> None:

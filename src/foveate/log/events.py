@@ -128,6 +128,25 @@ class CallRecorded(_Body, frozen=True, tag="call_recorded"):
     payload_sha256: str
     now: float | None = None
     sections: tuple[ContextSection, ...] = ()
+    turn: int = 0
+    model: str | None = None
+    # Where the strategy comes from, and a hash of all its options: two runs with the same hash decide alike.
+    strategy_source: str = ""
+    strategy_sha256: str = ""
+    window: int | None = None
+    reserved: int = 0
+    # The whole log at this call: messages, and their tokens as they were said.
+    messages: int = 0
+    logged: int = 0
+    # For each fate how many items of the request have it, and their tokens.
+    fates: dict[str, tuple[int, int]] = {}
+
+
+class Tagged(_Body, frozen=True, tag="tagged"):
+    """The session, or one call of it, was given tags: an experiment, an arm, an outcome; an empty one is taken off."""
+
+    tags: dict[str, str]
+    call: int | None = None
 
 
 class HandoffIngested(_Body, frozen=True, tag="handoff_ingested"):
@@ -158,6 +177,7 @@ Body = (
     | RecallRecorded
     | UsageReported
     | CallRecorded
+    | Tagged
     | HandoffIngested
     | DiagnosticRecorded
 )

@@ -39,38 +39,41 @@ class DefaultRouter:
 
     def route(self, context: AgentContext, step: AgentStep, /) -> AgentContext:
         """The context with the step's messages appended."""
-        for message in step.messages:
-            context = context.with_events(self._bodies(context, message), time=step.time)
-        return context
+        place = _Place(context)
+        bodies = [body for message in step.messages for body in self._bodies(place, message)]
+        return context.with_events(bodies, time=step.time)
 
     def next_execution(self, context: AgentContext, /, *, time: float | None = None) -> AgentContext:
         """The context with the running turn ended and a new one begun."""
-        return context.with_events(_boundary(context), time=time)
+        return context.with_events(_boundary(context.execution_id, context.turn), time=time)
 
-    def _bodies(self, context: AgentContext, message: Message) -> list[Body]:
+    def _bodies(self, place: _Place, message: Message) -> list[Body]:
         bodies: list[Body] = []
-        turn, execution = context.turn, context.execution_id
-        if message.role == "user" and not _fresh_execution(context):
-            bodies += _boundary(context)
-            turn, execution = turn + 1, f"x{turn + 1}"
-        step = context.step + (message.role == "assistant")
-        meta = self._meta(context, message)
+        if message.role == "user" and not place.fresh:
+            bodies += place.next_turn()
+        place.fresh = False
+        place.messages += 1
+        place.step += message.role == "assistant"
         routed = msgspec.structs.replace(
             message,
-            id=message.id or f"m{context.message_count + 1}",
-            meta=msgspec.structs.replace(meta, turn=turn, execution_id=execution, step_id=f"s{step}"),
+            id=message.id or f"m{place.messages}",
+            meta=msgspec.structs.replace(
+                self._meta(place, message), turn=place.turn, execution_id=place.execution, step_id=f"s{place.step}"
+            ),
         )
         bodies.append(MessageAppended(message=routed))
-        bodies += _oddities(context, routed)
+        bodies += _oddities(place, routed)
+        if routed.role == "assistant":
+            place.calls.update((call.id, call) for call in routed.calls)
         return bodies
 
-    def _meta(self, context: AgentContext, message: Message) -> MessageMeta:
+    def _meta(self, place: _Place, message: Message) -> MessageMeta:
         meta = message.meta
         result = message.result
         if result is None:
             plan = any(_is_plan(self.tools.get(call.name)) for call in message.calls)
             return msgspec.structs.replace(meta, origin=_origin(message), plan=plan)
-        call = context.call(result.call_id)
+        call = place.call(result.call_id)
         if call is None:
             outcome = meta.outcome or outcome_of(result.text, extra=message.extra)
             return msgspec.structs.replace(meta, origin="tool_result", outcome=outcome)
@@ -90,6 +93,32 @@ class DefaultRouter:
         )
 
 
+class _Place:
+    """Where in the log the next message of a step goes."""
+
+    __slots__ = ("_context", "calls", "execution", "fresh", "messages", "step", "turn")
+
+    def __init__(self, context: AgentContext) -> None:
+        self._context = context
+        self.messages = context.message_count
+        self.step = context.step
+        self.turn = context.turn
+        self.execution = context.execution_id
+        self.fresh = _fresh_execution(context)
+        self.calls: dict[str, ToolCall] = {}
+
+    def call(self, call_id: str) -> ToolCall | None:
+        """The newest tool call with an id."""
+        return self.calls.get(call_id) or self._context.call(call_id)
+
+    def next_turn(self) -> list[Body]:
+        """Begin a turn; the events that say so."""
+        bodies = _boundary(self.execution, self.turn)
+        self.turn += 1
+        self.execution = f"x{self.turn}"
+        return bodies
+
+
 def _is_plan(semantics: ToolSemantics | None) -> bool:
     return semantics is not None and semantics.access == "plan"
 
@@ -98,14 +127,12 @@ def _fresh_execution(context: AgentContext) -> bool:
     """Whether a turn was begun explicitly and nothing was said in it yet."""
     if context.execution_id is None or not context.length:
         return False
-    return isinstance(context.log.events[context.length - 1].body, ExecutionStarted)
+    return isinstance(context.log.event(context.length - 1).body, ExecutionStarted)
 
 
-def _boundary(context: AgentContext) -> list[Body]:
-    ended: list[Body] = []
-    if context.execution_id is not None:
-        ended.append(ExecutionEnded(execution_id=context.execution_id))
-    return [*ended, ExecutionStarted(execution_id=f"x{context.turn + 1}")]
+def _boundary(execution: str | None, turn: int) -> list[Body]:
+    ended: list[Body] = [] if execution is None else [ExecutionEnded(execution_id=execution)]
+    return [*ended, ExecutionStarted(execution_id=f"x{turn + 1}")]
 
 
 def _origin(message: Message) -> Origin:
@@ -118,16 +145,16 @@ def _origin(message: Message) -> Origin:
             return role
 
 
-def _oddities(context: AgentContext, message: Message) -> Iterator[Body]:
+def _oddities(place: _Place, message: Message) -> Iterator[Body]:
     """Structural defects that real logs have: accepted, and said."""
     result = message.result
     if result is not None:
-        if context.call(result.call_id) is None:
+        if place.call(result.call_id) is None:
             yield _odd("orphan_tool_return", f"result for unknown call {result.call_id!r}", message)
     elif message.calls:
         seen: set[str] = set()
         for call in message.calls:
-            if call.id in seen or context.call(call.id) is not None:
+            if call.id in seen or place.call(call.id) is not None:
                 yield _odd("duplicate_tool_call_id", f"call id {call.id!r} was used before", message)
             seen.add(call.id)
     elif not any(_says_something(part) for part in message.parts):

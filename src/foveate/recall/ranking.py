@@ -8,13 +8,14 @@ first, whole if room is left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from foveate.budget.tokens import TokenCounter
 from foveate.recall.extracts import extracted
-from foveate.recall.index import Found, Hit, PassageIndex
+from foveate.recall.index import Hit, PassageIndex
 from foveate.recall.passages import Passage
+from foveate.recall.scoring import Found
 from foveate.recall.terms import Matcher
 
 # What a caller writes around a passage: its reference and line breaks.
@@ -38,6 +39,8 @@ _RECENT: Final = 0.5
 _HALF_LIFE: Final = 20
 _SMALLEST: Final = 10
 _MISFITS: Final = 20
+
+_Cut = Mapping[int, Sequence[Passage]]
 
 
 def recalled(
@@ -102,32 +105,43 @@ class _Candidate(NamedTuple):
 def _candidates(index: PassageIndex, hits: list[Hit], wanted: _Wanted) -> list[_Candidate]:
     """The hits and their neighbours, most worth their tokens first."""
     own = {hit.passage: hit.score for hit in hits}
+    cut = index.passages({hit.passage.order + step for hit in hits for step in (-1, 0, 1)})
     worth = dict(own)
     for hit in hits:
-        for passage, lent in _neighbours(index, hit.passage):
+        for passage, lent in _neighbours(cut, hit.passage):
             if lent and passage.order in wanted:
                 worth[passage] = max(worth.get(passage, 0.0), hit.score * lent)
     least = max(worth.values(), default=0.0) * _LEAST
-    newest = index.newest if wanted.before is None else wanted.before
+    newest = _newest(index, wanted)
     candidates = [
-        _Candidate(passage, passage in own, value, _priority(index, passage, value, newest))
+        _Candidate(passage, passage in own, value, _priority(passage, len(cut[passage.order]), value, newest))
         for passage, value in worth.items()
         if value >= least
     ]
     return sorted(candidates, key=lambda one: (-one.priority, -one.passage.order, one.passage.part))
 
 
-def _neighbours(index: PassageIndex, passage: Passage) -> Iterator[tuple[Passage, float]]:
+def _newest(index: PassageIndex, wanted: _Wanted) -> int:
+    """The newest position that may be shown: from there back recency counts."""
+    if wanted.before is not None:
+        return wanted.before
+    newest = index.newest
+    while newest > 0 and newest not in wanted:
+        newest -= 1
+    return newest
+
+
+def _neighbours(cut: _Cut, passage: Passage) -> Iterator[tuple[Passage, float]]:
     """What stands before and after a passage, each with the share of its score that the passage lends it."""
     order, part = passage.order, passage.part
-    starts, ends = part == 0, part + 1 == index.parts(order)
-    before = index.passage(order - 1, -1) if starts else index.passage(order, part - 1)
-    after = index.passage(order + 1, 0) if ends else index.passage(order, part + 1)
-    if before is not None:
-        yield before, _share(before, passage, _PREVIOUS) if starts else _SAME_MESSAGE
-    if after is not None:
+    starts, ends = part == 0, part + 1 == len(cut[order])
+    before = cut.get(order - 1, ())[-1:] if starts else cut[order][part - 1 : part]
+    after = cut.get(order + 1, ())[:1] if ends else cut[order][part + 1 : part + 2]
+    for one in before:
+        yield one, _share(one, passage, _PREVIOUS) if starts else _SAME_MESSAGE
+    for one in after:
         asks = "?" in passage.text or "？" in passage.text
-        yield after, _share(passage, after, _ANSWER if asks else _NEXT) if ends else _SAME_MESSAGE
+        yield one, _share(passage, one, _ANSWER if asks else _NEXT) if ends else _SAME_MESSAGE
 
 
 def _share(first: Passage, second: Passage, among_turns: float) -> float:
@@ -137,8 +151,8 @@ def _share(first: Passage, second: Passage, among_turns: float) -> float:
     return _RESULT if first.role == "assistant" and second.role == "tool" else 0.0
 
 
-def _priority(index: PassageIndex, passage: Passage, worth: float, newest: int) -> float:
-    size = min(_LONGEST, len(passage.text) * index.parts(passage.order)) + _OVERHEAD
+def _priority(passage: Passage, parts: int, worth: float, newest: int) -> float:
+    size = min(_LONGEST, len(passage.text) * parts) + _OVERHEAD
     recency = 1 + _RECENT * 0.5 ** ((newest - passage.order) / _HALF_LIFE)
     return float(worth * recency / size**0.5)
 

@@ -51,12 +51,8 @@ class Observers:
 
 def log_compile(view: CompiledContext) -> None:
     """One debug line for a compile; silent unless the user enables the logger "foveate"."""
-    # Loguru takes longer to import than all of Foveate: who wants to listen has imported it.
-    loguru = sys.modules.get("loguru")
-    if loguru is None:
-        return
-    _disable_once(loguru.logger)
-    loguru.logger.debug(  # noqa: PLE1205  loguru formats with braces
+    _log(
+        "DEBUG",
         "compiled call {} of {}: {} tokens ({} cached), {} items, sections {}, stages {}",
         view.number,
         view.state.context.session,
@@ -66,6 +62,19 @@ def log_compile(view: CompiledContext) -> None:
         [section.name for section in view.sections],
         [record.name for record in view.records],
     )
+
+
+def log_failure(session_id: str, error: Exception) -> None:
+    """One warning for something that could not be written."""
+    _log("WARNING", "session {}: {}", session_id, error)
+
+
+def _log(level: str, message: str, *values: object) -> None:
+    # Loguru takes longer to import than all of Foveate: who wants to listen has imported it.
+    loguru = sys.modules.get("loguru")
+    if loguru is not None:
+        _disable_once(loguru.logger)
+        loguru.logger.log(level, message, *values)
 
 
 _disabled = False

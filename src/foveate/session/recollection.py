@@ -17,11 +17,11 @@ _LEAST: Final = 120
 
 
 class Recollection:
-    """Follows what was evicted, and finds in it what a new input is about."""
+    """Finds in what was evicted what a new input is about; an index that nobody else fills is filled here."""
 
-    def __init__(self, shares: Shares) -> None:
+    def __init__(self, shares: Shares, index: PassageIndex | None = None) -> None:
         self._shares = shares
-        self._index = PassageIndex()
+        self._index = PassageIndex() if index is None else index
         self._followed = 0
 
     def for_input(self, timeline: Timeline, context: AgentContext, budget: TokenBudget) -> RecallRecorded | None:
@@ -75,6 +75,9 @@ class Recollection:
         return RecallRecorded(anchor=anchor, item=item, references=references)
 
     def _follow(self, timeline: Timeline) -> None:
-        for order in timeline.evidence.evicted_since(self._followed):
+        """Add what was said since, evicted or not: how rare a word is must not depend on who filled the index."""
+        if self._index.fills_itself:
+            return
+        for order in range(self._followed, len(timeline.said)):
             self._index.add(timeline.said[order], order)
-            self._followed += 1
+        self._followed = len(timeline.said)

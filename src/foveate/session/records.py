@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET
 
 from foveate.budget.profiles import ModelProfile
+from foveate.budget.tokens import TokenCounter
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.summaries import SummaryRequest
-from foveate.errors import ConfigError, MessageError
+from foveate.errors import ConfigError, MessageError, UnknownReferenceError
 from foveate.log.context import AgentContext
-from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet
+from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet, Tagged, UsageReported
 from foveate.log.messages import Message
 from foveate.log.text import encodable, own_copy
-from foveate.views.timeline import Timeline
+from foveate.views.timeline import timeline_of
 
 
 def said(system: str | None) -> str | None:
@@ -52,47 +56,122 @@ def _own(option: str, value: dict[str, Any]) -> dict[str, Any]:
     return copy
 
 
+def reframed(context: AgentContext, changes: Mapping[str, Any]) -> FramingSet:
+    """The framing of a context with some of it changed; what is `UNSET` stays as it is."""
+    checks: dict[str, Callable[[Any], Any]] = {"system": said, "tools": definitions, "response_format": plain}
+    changed = {
+        name: checks[name](value) if name in checks else value for name, value in changes.items() if value is not UNSET
+    }
+    return msgspec.structs.replace(framing_of(context), **changed)
+
+
+def continued_options(context: AgentContext, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a session that goes on from a context: framing that is not given is as it was left."""
+    chosen = dict(options)
+    recorded = framing_of(context)
+    begun = _begun_with(context)
+    for name in ("system", "tools", "response_format", "model"):
+        # Given as at the beginning, an option says what the session began with, not what it became since.
+        changed = getattr(recorded, name) != getattr(begun, name)
+        if changed and name in chosen and _same(name, chosen[name], begun):
+            del chosen[name]
+        if name != "model":
+            chosen.setdefault(name, getattr(recorded, name))
+    if recorded.model is not None and not {"model", "budget", "compiler"} & chosen.keys():
+        chosen["model"] = recorded.model
+    chosen.setdefault("session_id", context.session)
+    return chosen
+
+
+def usage(input_tokens: int, cached_tokens: int | None, call: int) -> UsageReported:
+    """What a provider counted for a call."""
+    for name, value in (("input_tokens", input_tokens), ("cached_tokens", cached_tokens)):
+        if value is not None and (not isinstance(value, int) or value < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"`{name}` must be a number of tokens, 0 or more, got {value!r}")
+    if call < 1:
+        raise ConfigError("usage was reported before any call; `compile()` first")
+    return UsageReported(call=call, input_tokens=input_tokens, cached_tokens=cached_tokens)
+
+
+def tagged(call: int | None, tags: Mapping[str, str], calls: int) -> Tagged:
+    """Tags for a session, or for one of its calls."""
+    if not tags:
+        raise ConfigError("no tags were given; give some, such as `tag(experiment='a', outcome='passed')`")
+    for name, value in tags.items():
+        if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"the tag `{name}` must be text, got {value!r}")
+    if call is not None and not 1 <= call <= calls:
+        raise UnknownReferenceError(f"no call {call} to tag; the session has {calls} calls, the first is 1")
+    return Tagged(tags={name: encodable(value) for name, value in tags.items()}, call=call)
+
+
 def summary_failed(text: str, request: SummaryRequest) -> DiagnosticRecorded:
     """The diagnostic of a summary that did not come about."""
     return DiagnosticRecorded(code="summary_failed", phase="summarise", text=text, subject=str(request.through))
 
 
-def call_record(view: CompiledContext, now: float | None) -> CallRecorded:
+class Recipe(NamedTuple):
+    """Where the strategy of a call comes from, and the hash of its options."""
+
+    source: str
+    sha256: str
+
+
+def call_record(view: CompiledContext, now: float | None, recipe: Recipe) -> CallRecorded:
     """The event of a request that is about to be sent."""
+    context, budget = view.state.context, view.budget
     return CallRecorded(
         number=view.number,
         strategy=view.strategy,
-        budget=view.budget.limit if view.budget is not None else None,
+        budget=budget.limit if budget is not None else None,
         tokens=view.tokens,
         predicted_cached=view.predicted_cached,
         payload_sha256=view.payload_sha256,
         now=now,
         sections=view.sections,
+        turn=context.turn,
+        model=context.model,
+        strategy_source=recipe.source,
+        strategy_sha256=recipe.sha256,
+        window=budget.window if budget is not None else None,
+        reserved=budget.window - budget.limit if budget is not None else 0,
+        messages=context.message_count,
+        logged=view.logged,
+        fates=view.fates,
     )
 
 
-def refuse_known_ids(messages: tuple[Message, ...], timeline: Timeline) -> None:
-    """Raise `MessageError` for an id that the log has, or will have."""
+def unknown_ids(context: AgentContext, messages: tuple[Message, ...], counter: TokenCounter) -> AgentContext:
+    """The context, unless an id of these messages is in its log already: then a `MessageError`."""
+    given = [(index, message.id) for index, message in enumerate(messages) if message.id]
     seen: set[str] = set()
-    for index, message in enumerate(messages):
-        if not message.id:
-            continue
-        if message.id in seen or timeline.position(message.id) is not None:
-            raise MessageError(f"message {index}: `id` {message.id!r} is in the log already; leave it empty")
-        if message.id[0] == "m" and message.id[1:].isdigit():
-            raise MessageError(f"message {index}: `id` {message.id!r} looks like one of ours; leave it empty")
-        seen.add(message.id)
+    for index, message_id in given:
+        if message_id in seen or timeline_of(context, counter).position(message_id) is not None:
+            raise MessageError(f"message {index}: `id` {message_id!r} is in the log already; leave it empty")
+        if message_id[0] == "m" and message_id[1:].isdigit():
+            raise MessageError(f"message {index}: `id` {message_id!r} looks like one of ours; leave it empty")
+        seen.add(message_id)
+    return context
 
 
-def same_as_begun(name: str, given: Any, context: AgentContext) -> bool:
-    """Whether an option is what the session was begun with."""
-    first = next((event.body for event in context.events if isinstance(event.body, FramingSet)), FramingSet())
+def _begun_with(context: AgentContext) -> FramingSet:
+    """The framing that a session was begun with: its first event, but for logs made by hand."""
+    if not context.length:
+        return FramingSet()
+    first = context.log.event(0).body
+    if isinstance(first, FramingSet):
+        return first
+    later = (event.body for event in context.log.events(0, context.length))
+    return next((body for body in later if isinstance(body, FramingSet)), FramingSet())
+
+
+def _same(name: str, given: Any, begun: FramingSet) -> bool:
     match name:
         case "system":
-            return said(given) == first.system
+            return said(given) == begun.system
         case "tools":
-            return definitions(given) == first.tools
+            return definitions(given) == begun.tools
         case "response_format":
-            return plain(given) == first.response_format
+            return plain(given) == begun.response_format
         case _:
-            return (given.name if isinstance(given, ModelProfile) else given) == first.model
+            return (given.name if isinstance(given, ModelProfile) else given) == begun.model

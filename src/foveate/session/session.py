@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, Self
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,8 +19,9 @@ from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.compilers import Compiler, PipelineCompiler
 from foveate.compiler.policy import CompactWhen, Policy
 from foveate.compiler.rebuild import rebuilt_call
-from foveate.compiler.summaries import Summarizer, SummaryRequest, pending_summary, refused
-from foveate.errors import ConfigError, UnknownReferenceError
+from foveate.compiler.recipe import fingerprint, source_of
+from foveate.compiler.summaries import Summarizer, pending_summary
+from foveate.errors import ConfigError, ConflictError, StoreError, UnknownModelError, UnknownReferenceError
 from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
 from foveate.log.events import (
@@ -28,34 +32,40 @@ from foveate.log.events import (
     FramingSet,
     Pinned,
     RecallRecorded,
-    SummaryRecorded,
     Unpinned,
-    UsageReported,
 )
-from foveate.log.messages import Message
+from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
-from foveate.log.text import encodable
 from foveate.recall import excerpt
 from foveate.session.answering import answer_recall
-from foveate.session.observing import Observers, log_compile
+from foveate.session.journal import Journal
+from foveate.session.keeper import Keeper, attempts
+from foveate.session.observing import log_compile
 from foveate.session.options import Options
 from foveate.session.recollection import Recollection
 from foveate.session.records import (
+    Recipe,
     call_record,
+    continued_options,
     definitions,
     framing_of,
     plain,
-    refuse_known_ids,
+    reframed,
     said,
-    same_as_begun,
-    summary_failed,
+    tagged,
+    unknown_ids,
+    usage,
 )
+from foveate.session.summarising import summarised
 from foveate.views.conversation import conversation_view
 from foveate.views.draft import Pass, PlainPass
 from foveate.views.timeline import Timeline, timeline_of
 from foveate.wire import openai_chat
+
+if TYPE_CHECKING:
+    from foveate.store import Store
 
 AroundCompile = Callable[["Session"], AbstractContextManager[Callable[[CompiledContext], None]]]
 
@@ -122,9 +132,8 @@ class Session:
         self._counter = self._options.counter_for(self._profile)
         self._router = router or DefaultRouter()
         self._summarizer = summarizer
-        self._observers = Observers()
         self._around: list[AroundCompile] = []
-        self._context = AgentContext(session=session_id)
+        self._keeper = Keeper(AgentContext(session=session_id))
         self._given = FramingSet(
             system=said(system),
             tools=definitions(tools),
@@ -134,33 +143,66 @@ class Session:
         self._frame(self._given)
 
     @classmethod
+    def open(
+        cls,
+        store: str | Path | Store,
+        session_id: str,
+        *,
+        vault: str = "default",
+        transcript: str | Path | None = None,
+        **options: Any,
+    ) -> Self:
+        """A session that survives its process: as it was left, or a new one.
+
+        Args:
+            store: a file such as `agent.db`, an address (`sqlite:///…`, `postgresql://…`), or a `Store`.
+            session_id: the session's name in the store.
+            vault: a name for what the session belongs to; kept with it when it is begun.
+            transcript: a Markdown file that the conversation is written to as it happens.
+            options: those of the constructor; framing that is not given is as it was left.
+
+        """
+        # Only who wants a store waits for SQLAlchemy.
+        from foveate.session.durable import opened  # noqa: PLC0415
+
+        return opened(cls, store, session_id, vault=vault, transcript=transcript, options=options)
+
+    @classmethod
     def from_events(cls, events: Iterable[Event], **options: Any) -> Self:
         """The session that recorded events lead to; its next request is the same, byte for byte.
 
         `options` are those of the constructor; framing that is not given is taken from the events.
         """
-        context = AgentContext.from_events(events)
+        return cls.continued(AgentContext.from_events(events), None, options)
+
+    @classmethod
+    def continued(cls, context: AgentContext, journal: Journal | None, options: dict[str, Any]) -> Self:
+        """The session that goes on from a snapshot, its events kept by a journal."""
+        session = cls(**continued_options(context, options))
+        session._keeper = Keeper(context, journal)
         recorded = framing_of(context)
-        for name in ("system", "tools", "response_format", "model"):
-            # Given as at the beginning, an option says what the session began with, not what it became since.
-            if name in options and same_as_begun(name, options[name], context):
-                del options[name]
-            if name != "model":
-                options.setdefault(name, getattr(recorded, name))
-        if recorded.model is not None and not {"model", "budget", "compiler"} & options.keys():
-            options["model"] = recorded.model
-        options.setdefault("session_id", context.session)
-        session = cls(**options)
-        session._context = context
         given = session._given
         if "model" not in options:
             given = msgspec.structs.replace(given, model=recorded.model)
         session._given = recorded
-        if given != recorded:
-            session._frame(given)
+        if not context.length or given != recorded:
+            session._adopt(given, session._profile)
+            session._commit(lambda now: now.with_events([given]), retry=False)
         else:
             session._use(recorded.tools)
         return session
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the store; a session in memory has nothing to let go of."""
+        self._keeper.close(self._counter)
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
@@ -174,14 +216,14 @@ class Session:
             messages=tuple(openai_chat.decode(raw, where=f"message {index}") for index, raw in enumerate(messages)),
             time=time,
         )
-        refuse_known_ids(step.messages, self._timeline())
-        first = self._context.message_count
-        self._advance(self._router.route(self._context, step))
-        return [self.messages[index].id for index in range(first, self._context.message_count)]
+        before = self._commit(
+            lambda context: self._router.route(unknown_ids(context, step.messages, self._counter), step)
+        )
+        return [self.messages[index].id for index in range(before.message_count, self._context.message_count)]
 
     def next_execution(self, *, time: float | None = None) -> None:
         """End the running turn: its tool traffic is history from here on."""
-        self._advance(self._router.next_execution(self._context, time=time))
+        self._commit(lambda context: self._router.next_execution(context, time=time))
 
     def pin(self, message_id: str) -> None:
         """Show a message verbatim in every request from here on, even if it was reduced before."""
@@ -201,13 +243,7 @@ class Session:
 
     def report_usage(self, input_tokens: int, cached_tokens: int | None = None, *, call: int | None = None) -> None:
         """Tell what the provider counted for the last call (or call number `call`); corrects later counts."""
-        for name, value in (("input_tokens", input_tokens), ("cached_tokens", cached_tokens)):
-            if value is not None and (not isinstance(value, int) or value < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise ConfigError(f"`{name}` must be a number of tokens, 0 or more, got {value!r}")
-        number = call if call is not None else self._timeline().calls
-        if number < 1:
-            raise ConfigError("usage was reported before any call; `compile()` first")
-        self.record(UsageReported(call=number, input_tokens=input_tokens, cached_tokens=cached_tokens))
+        self.record(usage(input_tokens, cached_tokens, call if call is not None else self._timeline().calls))
 
     def reframe(
         self,
@@ -218,34 +254,33 @@ class Session:
         model: str | ModelProfile | UnsetType | None = UNSET,
     ) -> None:
         """Change what frames the messages, from the next call on; what is left out stays as it is."""
-        context = self._context
         profile = model if isinstance(model, ModelProfile) else None
         name = profile.name if profile is not None else model
-        self._frame(
-            FramingSet(
-                system=context.system if system is UNSET else said(system),
-                tools=context.tools if tools is UNSET else definitions(tools),
-                response_format=context.response_format if response_format is UNSET else plain(response_format),
-                model=context.model if isinstance(name, UnsetType | ModelProfile) else name,
-            ),
-            profile,
-        )
+        changes = {"system": system, "tools": tools, "response_format": response_format, "model": name}
+        self._frame(reframed(self._context, changes), profile)
+
+    def tag(self, *, call: int | None = None, **tags: str) -> None:
+        """Tag the session, or one call of it: an experiment, an arm, an outcome. An empty value takes a tag off."""
+        self.record(tagged(call, tags, self._timeline().calls))
 
     def record(self, *bodies: Body, time: float | None = None) -> None:
         """Append events; subscribers are told."""
-        self._advance(self._context.with_events(bodies, time=time))
+        self._commit(lambda context: context.with_events(bodies, time=time))
+
+    def refresh(self) -> int:
+        """Take in what other writers appended to the session since; returns how many events that were."""
+        events = self._keeper.refresh()
+        self._follow_framing()
+        return len(events)
 
     # --- what the model sees --------------------------------------------------------------------------------------
 
     def compile(self, *, now: float | None = None, sections: Iterable[ContextSection] = ()) -> CompiledContext:
         """The request to send now; the reductions in it and the call itself are recorded."""
+        sections = tuple(sections)
         with ExitStack() as stack:
             done = [stack.enter_context(around(self)) for around in self._around]
-            found = tuple(self._lookup())
-            state = AgentState(context=self._context, sections=tuple(sections), now=now, recalled=found)
-            view = self._compiler.compile(state)
-            # Only now: a compile that fails leaves the log as it was.
-            self.record(*found, *view.proposed, call_record(view, now), time=now)
+            view = self._compiled(now, sections)
             log_compile(view)
             for tell in done:
                 tell(view)
@@ -269,11 +304,13 @@ class Session:
         if self._summarizer is not None:
             request = pending_summary(self.preview(now=now, sections=sections))
             if request is not None:
-                self.record(await self._summary(self._summarizer, request, timeout), time=now)
+                self.record(await summarised(self._summarizer, request, timeout, self._counter), time=now)
         return self.compile(now=now, sections=sections)
 
     def call(self, number: int) -> CompiledContext:
         """Call `number` as it was sent, folded from the events recorded for it; nothing is decided again."""
+        if self._keeper.journal is not None:
+            return self._keeper.journal.rebuilt(number, self._counter)
         return rebuilt_call(self._context, number, self._counter)
 
     # --- what was said --------------------------------------------------------------------------------------------
@@ -318,6 +355,9 @@ class Session:
             raise ConfigError(f"`lines` is a first and a last line number, got {lines!r}")
         if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"`query` is text, got {query!r}")
+        if reference.startswith("artifact://") and self._keeper.journal is not None:
+            text = self._keeper.journal.artifact(reference)
+            return excerpt(text_message(reference, "tool", text, MessageMeta()), lines=lines, query=query)
         return excerpt(self._known(reference), lines=lines, query=query)
 
     def answer_recall(self, arguments: str | Mapping[str, Any]) -> str:
@@ -328,7 +368,7 @@ class Session:
 
     def subscribe(self, observer: Callable[[Event], None]) -> Callable[[], None]:
         """Call `observer` with every event from here on; it may append events. Returns a way to stop."""
-        return self._observers.add(observer)
+        return self._keeper.observers.add(observer)
 
     def around_compile(self, around: AroundCompile) -> None:
         """Run every compile inside a context manager, which gets a function to be told the view with."""
@@ -337,31 +377,70 @@ class Session:
     # --- inside ---------------------------------------------------------------------------------------------------
 
     def _frame(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
+        self._adopt(framing, profile)
+        self.record(framing)
+
+    def _adopt(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
+        """Compile with a framing from here on."""
         if framing.model != self._given.model:
             self._profile = profile or Options(model=framing.model).profile()
             self._counter = self._options.counter_for(self._profile)
         self._given = framing
         self._use(framing.tools)
-        self.record(framing)
 
     def _use(self, tools: tuple[dict[str, Any], ...]) -> None:
         self._compiler = self._options.compiler_for(self._profile, self._counter, tools)
         budget = getattr(self._compiler, "budget", None)
         policy = getattr(self._compiler, "policy", None)
+        self._recipe = Recipe(source_of(self._compiler), fingerprint(self._compiler))
         self._recollection: Recollection | None = None
         if isinstance(budget, TokenBudget) and isinstance(policy, Policy):
-            self._recollection = Recollection(policy.shares)
+            index = self._keeper.journal.index() if self._keeper.journal is not None else None
+            self._recollection = Recollection(policy.shares, index)
+
+    @property
+    def _context(self) -> AgentContext:
+        return self._keeper.context
 
     def _timeline(self) -> Timeline:
         return timeline_of(self._context, self._counter)
 
-    def _advance(self, context: AgentContext) -> None:
-        before, self._context = self._context.length, context
-        failed = self._observers.tell(context.log.events[before : context.length])
-        for text in failed:
-            # Told to nobody: a subscriber that fails on every event would otherwise never come to an end.
-            body = DiagnosticRecorded(code="subscriber_failed", phase="observe", text=text)
-            self._context = self._context.with_events([body])
+    def _commit(self, make: Callable[[AgentContext], AgentContext], *, retry: bool = True) -> AgentContext:
+        before = self._keeper.commit(make, retry=retry)
+        self._follow_framing()
+        return before
+
+    def _follow_framing(self) -> None:
+        """Another writer may have framed the session anew."""
+        framing = framing_of(self._context)
+        if framing != self._given:
+            try:
+                self._adopt(framing)
+            except UnknownModelError:
+                # A profile of one's own is known only to who made it: the others go on with theirs.
+                self._given = framing
+                self._use(framing.tools)
+
+    def _compiled(self, now: float | None, sections: tuple[ContextSection, ...]) -> CompiledContext:
+        for wait in attempts(self.id):
+            found = tuple(self._lookup())
+            state = AgentState(context=self._context, sections=sections, now=now, recalled=found)
+            view = self._compiler.compile(state)
+            bodies = (*found, *view.proposed, call_record(view, now, self._recipe))
+            try:
+                # Only now: a compile that fails leaves the log as it was.
+                self._commit(partial(AgentContext.with_events, bodies=bodies, time=now), retry=False)
+                self._keeper.save(self._counter)
+            except ConflictError:
+                # What another writer said belongs into the request.
+                self._follow_framing()
+                wait()
+                continue
+            except StoreError as error:
+                # The call proceeds with a request that needs no store.
+                self._keeper.failed(error)
+            return view
+        raise AssertionError("attempts raise when they are used up")
 
     def _known(self, message_id: str) -> Message:
         position = self._timeline().position(message_id)
@@ -382,19 +461,3 @@ class Session:
                 self.record(DiagnosticRecorded(code="recall_failed", phase="recall", text=f"{error!r}"))
             return []
         return [found] if found is not None else []
-
-    async def _summary(self, summarizer: Summarizer, request: SummaryRequest, timeout: float) -> Body:
-        # Only who has a summarizer pays for the event loop's import.
-        import asyncio  # noqa: PLC0415
-
-        try:
-            text = encodable(str(await asyncio.wait_for(summarizer.summarise(request), timeout) or ""))
-        except TimeoutError:
-            return summary_failed(f"{summarizer.name} gave no summary within {timeout:g} s", request)
-        except Exception as error:  # noqa: BLE001  a summary that fails must not cost the call
-            return summary_failed(f"{summarizer.name} failed: {error!r}", request)
-        tokens = self._counter.count(text)
-        problem = refused(text, tokens, request)
-        if problem is not None:
-            return summary_failed(f"{summarizer.name}: {problem}", request)
-        return SummaryRecorded(text=text, through=request.through, summarizer=summarizer.name, tokens=tokens)

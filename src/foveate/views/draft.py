@@ -115,7 +115,7 @@ class PassContext:
 
     def said(self, order: int) -> Message:
         """The message at a position of the log, as it was recorded."""
-        return self.timeline.said[order]
+        return self.timeline.message(order)
 
     @property
     def pins(self) -> dict[str, None]:

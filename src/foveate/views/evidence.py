@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -15,6 +15,8 @@ from foveate.views.entities import entities
 # An entity that is everywhere is no news; the newest places of it are enough.
 _PLACES: Final = 12
 _REMEMBERED: Final = 2_048
+# Names that no evicted line had for so long are not asked for any more.
+_ENTITIES: Final = 20_000
 _LONG: Final = 200
 _SEGMENT: Final = re.compile(r".{1,160}(?=[\s,;])|.{1,160}")
 _MAX_TEXT: Final = 400_000
@@ -32,13 +34,13 @@ class EvidenceLine(NamedTuple):
 class EvidenceIndex:
     """Where the entities of evicted messages stood, newest places first to be found."""
 
-    __slots__ = ("_evicted", "_places", "_read", "_sequence")
+    __slots__ = ("_read", "frontier", "places_of", "staying")
 
     def __init__(self) -> None:
-        self._evicted: set[int] = set()
-        # In the order of eviction, so that whoever follows can tell what is new.
-        self._sequence: list[int] = []
-        self._places: dict[str, list[tuple[int, int]]] = {}
+        # Of the messages before `frontier` only those `staying` are still shown as they were said.
+        self.frontier = 0
+        self.staying: frozenset[int] = frozenset()
+        self.places_of: dict[str, list[tuple[int, int]]] = {}
         self._read: dict[int, list[EvidenceLine]] = {}
 
     def lines(self, message: Message, order: int) -> list[EvidenceLine]:
@@ -48,22 +50,22 @@ class EvidenceIndex:
             found = self._read[order] = list(evidence_lines(message, order))
         return found
 
-    def add_evicted(self, before: list[Item], after: Iterable[Item], said: list[Message], room: int) -> None:
+    def add_evicted(self, before: list[Item], after: Iterable[Item], said: Callable[[int], Message], room: int) -> None:
         """Index the messages that stood in `before` and not in `after`, newest first, up to `room` characters."""
-        staying = {item.order for item in after if not item.is_digest and item.fate == "verbatim"}
+        staying = frozenset(item.order for item in after if not item.is_digest and item.fate == "verbatim")
         evicted = [
             item.order
             for item in before
-            if not item.is_digest and item.order not in staying and item.order not in self._evicted
+            if not item.is_digest and item.order not in staying and not self.is_evicted(item.order)
         ]
         first = len(evicted)
         while first and room > 0:
             first -= 1
-            room -= size_of(said[evicted[first]])
-        self._evicted.update(evicted)
-        self._sequence += evicted
+            room -= size_of(said(evicted[first]))
+        self.staying = staying
+        self.frontier = max([self.frontier, *(item.order + 1 for item in before)])
         for order in evicted[first:]:
-            self._index(self.lines(said[order], order))
+            self._index(self.lines(said(order), order))
         # A memo of what was read lately; all of it would double the log.
         for order in list(islice(self._read, max(0, len(self._read) - _REMEMBERED))):
             del self._read[order]
@@ -71,22 +73,21 @@ class EvidenceIndex:
     def _index(self, lines: list[EvidenceLine]) -> None:
         for line in lines:
             for entity in line.entities:
-                places = self._places.setdefault(entity, [])
+                # Behind all others: the first is the one longest not seen.
+                places = self.places_of.pop(entity, [])
                 places.append((line.order, line.part))
-                if len(places) > _PLACES:
-                    del places[0]
-
-    def evicted_since(self, count: int) -> list[int]:
-        """The positions of evicted messages, but for the first `count` of them."""
-        return self._sequence[count:]
+                del places[:-_PLACES]
+                self.places_of[entity] = places
+        for entity in list(islice(self.places_of, max(0, len(self.places_of) - _ENTITIES))):
+            del self.places_of[entity]
 
     def is_evicted(self, order: int) -> bool:
         """Whether the message at a position of the log was evicted before."""
-        return order in self._evicted
+        return order < self.frontier and order not in self.staying
 
     def places(self, entity: str) -> list[tuple[int, int]]:
         """The newest places (message position, line) at which an evicted message names an entity."""
-        return self._places.get(entity, [])
+        return self.places_of.get(entity, [])
 
 
 def evidence_lines(message: Message, order: int) -> Iterable[EvidenceLine]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from foveate.log.messages import Message, Text, ToolCall
 
@@ -23,6 +23,7 @@ MAX_OPEN_ERRORS: Final = 8
 _MAX_DECISIONS: Final = 40
 _MAX_FAILURES: Final = 40
 _MAX_SENTENCE: Final = 240
+_MAX_ENTRIES: Final = 10_000
 
 
 class Failure(NamedTuple):
@@ -51,8 +52,9 @@ class Ledger:
     written: dict[str, str] = field(default_factory=dict)
     open_errors: dict[str, Failure] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
-    retried: set[str] = field(default_factory=set)
-    stale: set[str] = field(default_factory=set)
+    # Ids without a value: sets that know their oldest.
+    retried: dict[str, None] = field(default_factory=dict)
+    stale: dict[str, None] = field(default_factory=dict)
     decisions: list[Note] = field(default_factory=list)
     plan: Note | None = None
 
@@ -86,18 +88,23 @@ class Ledger:
         if meta.outcome in (None, "ok"):
             self.open_errors.pop(attempt, None)
             if not meta.partial:
-                self.stale.update(self.read[one] for one in (*meta.reads, *meta.writes) if one in self.read)
+                known = (self.read[one] for one in (*meta.reads, *meta.writes) if one in self.read)
+                self.stale.update(dict.fromkeys(known))
+                _keep_newest(self.stale)
             for resource in meta.reads:
                 self.read.pop(resource, None)
                 self.read[resource] = message.id
+            _keep_newest(self.read)
             for resource in meta.writes:
                 self.written.pop(resource, None)
                 self.written[resource] = message.id
+            _keep_newest(self.written)
             return
         failure = Failure(attempt, message.id, order, str(meta.outcome), error_line(message.text))
         previous = self.open_errors.pop(attempt, None)
         if previous is not None:
-            self.retried.add(previous.message_id)
+            self.retried[previous.message_id] = None
+            _keep_newest(self.retried)
         self.open_errors[attempt] = failure
         if len(self.open_errors) > MAX_OPEN_ERRORS:
             # An error that nobody came back to while so many others arose has lapsed.
@@ -119,6 +126,12 @@ class Ledger:
             if len(sentence) <= _MAX_SENTENCE and DECISION.search(sentence):
                 self.decisions.append(Note(message_id, order, sentence))
         del self.decisions[:-_MAX_DECISIONS]
+
+
+def _keep_newest(entries: dict[str, Any]) -> None:
+    # What a ledger shows are the newest few; in years of one session the rest would only be carried along.
+    while len(entries) > _MAX_ENTRIES:
+        del entries[next(iter(entries))]
 
 
 _ERROR_WORD: Final = re.compile(

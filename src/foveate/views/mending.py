@@ -20,7 +20,7 @@ class Mender:
     place where it arrived, so that the bytes already in the provider's cache stay as they are.
     """
 
-    __slots__ = ("_count", "_open", "_used", "items", "left_out", "sealed", "tokens")
+    __slots__ = ("_count", "items", "left_out", "open", "sealed", "tokens", "used")
 
     def __init__(self, count: Callable[[Message], int]) -> None:
         self.items: list[Item] = []
@@ -28,17 +28,18 @@ class Mender:
         self.tokens = 0
         self.left_out: dict[str, str] = {}
         self._count = count
-        self._open: dict[str, list[tuple[str, ToolCall]]] = {}
-        self._used: dict[str, int] = {}
+        self.open: dict[str, list[tuple[str, ToolCall]]] = {}
+        self.used: dict[str, int] = {}
 
     @property
     def waiting(self) -> bool:
         """Whether some call has no result yet."""
-        return bool(self._open)
+        return bool(self.open)
 
-    def feed(self, message: Message, order: int) -> None:
-        """Take one recorded message."""
-        self.feed_item(Item(id=message.id, message=message, tokens=self._count(message), order=order, group=message.id))
+    def feed(self, message: Message, order: int, tokens: int | None = None) -> None:
+        """Take one recorded message; `tokens` are its own, if they were counted already."""
+        counted = self._count(message) if tokens is None else tokens
+        self.feed_item(Item(id=message.id, message=message, tokens=counted, order=order, group=message.id))
 
     def feed_item(self, item: Item) -> None:
         """Take one item; if nothing is wrong with it, it passes as it is."""
@@ -54,19 +55,19 @@ class Mender:
 
     def projected(self) -> list[Item]:
         """The items with a stand-in for each result that is still missing."""
-        if not self._open:
+        if not self.open:
             return self.items
         items = list(self.items)
-        for group, call in (one for waiting in self._open.values() for one in waiting):
+        for group, call in (one for waiting in self.open.values() for one in waiting):
             items.insert(_end_of(items, group), self._stand_in(group, call, items))
         return items
 
     def seal(self) -> None:
         """Fix the items as sent; stand-ins for missing results stay."""
-        if self._open:
+        if self.open:
             self.items = self.projected()
             self.tokens = sum(item.tokens for item in self.items)
-            self._open.clear()
+            self.open.clear()
         self.sealed = len(self.items)
 
     def replace(self, items: list[Item]) -> None:
@@ -74,6 +75,9 @@ class Mender:
         self.items = items
         self.tokens = sum(item.tokens for item in items)
         self.sealed = len(items)
+        # An id must be unique in a request; those that left it are free again.
+        shown = {call.id for item in items for call in item.message.calls}
+        self.used = {call_id: count for call_id, count in self.used.items() if call_id in shown}
 
     def insert_before(self, anchor: str, item: Item) -> None:
         """Put an item before the one with id `anchor`, or last if that one was sent already."""
@@ -98,11 +102,11 @@ class Mender:
                 parts.append(part)
                 continue
             wire = part
-            if part.id in self._used:
+            if part.id in self.used:
                 renamed = True
                 wire = msgspec.structs.replace(part, id=self._fresh_id(part.id))
-            self._used.setdefault(wire.id, 1)
-            self._open.setdefault(part.id, []).append((item.group, wire))
+            self.used.setdefault(wire.id, 1)
+            self.open.setdefault(part.id, []).append((item.group, wire))
             parts.append(wire)
         if renamed:
             mended = msgspec.structs.replace(message, parts=tuple(parts))
@@ -111,20 +115,20 @@ class Mender:
 
     def _fresh_id(self, call_id: str) -> str:
         while True:
-            self._used[call_id] += 1
-            fresh = f"{call_id}_{self._used[call_id]}"
-            if fresh not in self._used:
+            self.used[call_id] += 1
+            fresh = f"{call_id}_{self.used[call_id]}"
+            if fresh not in self.used:
                 return fresh
 
     def _answered(self, call_id: str) -> tuple[str, ToolCall] | None:
         """The call that a result answers: of the newest message that waits for it, the first such call."""
-        waiting = self._open.get(call_id)
+        waiting = self.open.get(call_id)
         if not waiting:
             return None
         newest = waiting[-1][0]
         found = waiting.pop(next(index for index, (group, _) in enumerate(waiting) if group == newest))
         if not waiting:
-            del self._open[call_id]
+            del self.open[call_id]
         return found
 
     def _feed_result(self, item: Item) -> None:
@@ -155,7 +159,7 @@ class Mender:
             self.left_out[message.id] = "empty result without a call"
             return
         call_id = message.result.call_id if message.result is not None else "?"
-        late = call_id in self._used
+        late = call_id in self.used
         why = "result came after its call had been sent without one" if late else "result without its call"
         label = "late tool result" if late else "tool result without its call"
         note = text_message(message.id, "user", f"[{label}, {call_id}]\n{message.text}", message.meta)

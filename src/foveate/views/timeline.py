@@ -8,12 +8,11 @@ from typing import Any, Final, NamedTuple
 from foveate.budget.accounting import Precounted, message_tokens
 from foveate.budget.calibrate import Calibration
 from foveate.budget.tokens import TokenCounter
-from foveate.log.context import AgentContext
+from foveate.log.context import AgentContext, Log, Messages
 from foveate.log.events import (
     CallRecorded,
     DiagnosticRecorded,
     ErrorResolved,
-    Event,
     FramingSet,
     Kept,
     MessageAppended,
@@ -36,6 +35,9 @@ _INDEXED: Final = 40
 
 
 _MANY: Final = 100
+_STRETCH: Final = 5_000
+# How many messages without content are remembered as such; to explain them, nothing else needs it.
+_LEFT_OUT: Final = 1_000
 
 
 class Sent(NamedTuple):
@@ -59,10 +61,13 @@ class Usage:
 class Timeline:
     """Everything a compile needs to know of a log, kept up event by event."""
 
-    def __init__(self, counter: TokenCounter) -> None:
+    def __init__(self, counter: TokenCounter, log: Log) -> None:
         self.counter = Precounted(counter)
         self.length = 0
-        self.said: list[Message] = []
+        self.message_count = 0
+        self.logged = 0
+        self._log = log
+        # Only of messages that are not named after their place.
         self._positions: dict[str, int] = {}
         self.mender = Mender(self.count)
         self.ledger = Ledger()
@@ -87,23 +92,37 @@ class Timeline:
         self.reframed = False
         self.calibration = Calibration()
         self.summary: SummaryRecorded | None = None
-        self.recalled: set[str] = set()
+        # Inputs that passages were looked up for; only the newest is ever asked for.
+        self.recalled: tuple[str, ...] = ()
         self.leading = 0
         self.newest_input: str | None = None
         self.first_input: str | None = None
-        self._model: Any = None
+        self.model: str | None = None
 
-    def advance(self, events: list[Event], length: int) -> None:
+    @property
+    def said(self) -> Messages:
+        """The messages as they were recorded."""
+        return Messages(self._log, self.message_count)
+
+    def message(self, order: int) -> Message:
+        """The message at a position of the log, as it was recorded."""
+        return self._log.message(order)
+
+    def advance(self, length: int) -> None:
         """Take the events up to `length` that were not taken yet."""
-        many = length - self.length >= _MANY
-        if many:
-            new = (events[index].body for index in range(self.length, length))
-            self.counter.prepare(body.message for body in new if isinstance(body, MessageAppended))
-        for index in range(self.length, length):
-            self._take(events[index].body)
-        self.length = length
-        if many:
+        if length - self.length < _MANY:
+            for event in self._log.events(self.length, length):
+                self._take(event.body)
+            self.length = length
+            return
+        # In stretches: what is counted ahead is held in memory.
+        for first in range(self.length, length, _STRETCH):
+            bodies = [event.body for event in self._log.events(first, min(length, first + _STRETCH))]
+            self.counter.prepare(body.message for body in bodies if isinstance(body, MessageAppended))
+            for body in bodies:
+                self._take(body)
             self.counter.forget()
+        self.length = length
 
     def count(self, message: Message) -> int:
         """The tokens of a message in a request."""
@@ -115,7 +134,14 @@ class Timeline:
 
     def position(self, message_id: str) -> int | None:
         """The place of a message in the log."""
-        return self._positions.get(message_id)
+        known = self._positions.get(message_id)
+        if known is not None:
+            return known
+        order = numbered(message_id)
+        if order is not None and order < self.message_count and self._log.message(order).id == message_id:
+            return order
+        archive = self._log.archive
+        return archive.position(message_id) if archive is not None else None
 
     def _take(self, body: object) -> None:
         match body:
@@ -129,7 +155,7 @@ class Timeline:
                 self._take_usage(body)
             case RecallRecorded(anchor=anchor, item=item):
                 self.mender.insert_before(anchor, item)
-                self.recalled.add(anchor)
+                self.recalled = (anchor,)
             case SummaryRecorded():
                 self.summary = body
             case Pinned(message_id=message_id):
@@ -146,16 +172,22 @@ class Timeline:
                 return
 
     def _take_message(self, message: Message) -> None:
-        order = len(self.said)
-        self.said.append(message)
-        self._positions[message.id] = order
-        self.mender.feed(message, order)
+        order = self.message_count
+        self.message_count += 1
+        if numbered(message.id) != order:
+            self._positions[message.id] = order
+        tokens = self.count(message)
+        self.logged += tokens
+        self.mender.feed(message, order, tokens)
         self.ledger.feed(message, order)
         self.working.feed(message)
         if message.role == "system" and order == self.leading:
             self.leading += 1
         if message.meta.pinned:
             self.pins[message.id] = None
+        if len(self.mender.left_out) > _LEFT_OUT:
+            oldest = next((one for one in self.mender.left_out if one not in self.pins), None)
+            self.mender.left_out.pop(oldest or "", None)
         if message.role == "user" and message.id not in self.mender.left_out:
             self.newest_input = message.id
             if self.first_input is None:
@@ -166,7 +198,7 @@ class Timeline:
         self._grow(body)
         self.calls = body.number
         self.sent = Sent(body.number, body.tokens, body.predicted_cached, body.now, self.mender.sealed)
-        self.sent_messages = len(self.said)
+        self.sent_messages = self.message_count
         self.shared = self.mender.sealed
         self.shared_tokens = self.mender.tokens
         self.usage = None
@@ -182,7 +214,7 @@ class Timeline:
         self.mender.seal()
         before = self.mender.items
         after = rearranged(before, body)
-        self.evidence.add_evicted(before, after, self.said, _INDEXED * body.after)
+        self.evidence.add_evicted(before, after, self._log.message, _INDEXED * body.after)
         self.shared = min(self.shared, common_prefix(before, after))
         self.shared_tokens = sum(item.tokens for item in before[: self.shared])
         self.mender.replace(after)
@@ -199,8 +231,8 @@ class Timeline:
             self.usage = Usage(body.input_tokens, body.cached_tokens)
 
     def _take_framing(self, body: FramingSet) -> None:
-        self.model_switched = self.model_switched or (self.sent is not None and body.model != self._model)
-        self._model = body.model
+        self.model_switched = self.model_switched or (self.sent is not None and body.model != self.model)
+        self.model = body.model
         self.reframed = self.sent is not None
         self.shared = self.shared_tokens = 0
         self.epoch += 1
@@ -211,11 +243,17 @@ def timeline_of(context: AgentContext, counter: TokenCounter) -> Timeline:
     key = ("timeline", counter.name)
     timeline: Timeline | None = context.log.memo.get(key)
     if timeline is None or timeline.length > context.length:
-        timeline = Timeline(counter)
-        if len(context.log.events) == context.length:
+        timeline = Timeline(counter, context.log)
+        if len(context.log) == context.length:
             context.log.memo[key] = timeline
-    timeline.advance(context.log.events, context.length)
+    timeline.advance(context.length)
     return timeline
+
+
+def numbered(message_id: str) -> int | None:
+    """The place in the log that an id such as m17 is named after."""
+    number = message_id[1:]
+    return int(number) - 1 if message_id[:1] == "m" and number.isascii() and number.isdigit() else None
 
 
 def with_recalled(items: list[Item], recalled: tuple[RecallRecorded, ...]) -> list[Item]:

@@ -1,0 +1,51 @@
+"""Phrases: times, counts and texts of others, as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+
+
+def ago(moment: datetime, now: datetime | None = None) -> str:
+    """How long ago something was: "3 min ago"; after a month, the date."""
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
+    if seconds < _MINUTE:
+        return "just now"
+    if seconds < _HOUR:
+        return f"{seconds // _MINUTE:.0f} min ago"
+    if seconds < _DAY:
+        return f"{seconds // _HOUR:.0f} h ago"
+    if seconds < 30 * _DAY:
+        days = seconds // _DAY
+        return "1 day ago" if days == 1 else f"{days:.0f} days ago"
+    return f"{moment.astimezone():%Y-%m-%d}"
+
+
+def at(moment: datetime) -> str:
+    """A moment on the reader's own clock."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def count(number: int, what: str) -> str:
+    """A number of things: "1 message", "1,203 messages"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def tagged(tags: Mapping[str, str]) -> str:
+    """Tags on one line."""
+    return shown(", ".join(f"{name}={value}" for name, value in tags.items()))
+
+
+def shown(text: str) -> str:
+    """A text of others on one line, safe to print."""
+    return " ".join(printable(text).split())
+
+
+def printable(line: str) -> str:
+    """A line of others without what would move a terminal's cursor or change its colours."""
+    return "".join(letter if letter.isprintable() else " " for letter in line.expandtabs(4))

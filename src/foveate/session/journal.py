@@ -1,0 +1,44 @@
+"""The journal: what a session needs of whoever keeps its events for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from foveate.budget.tokens import TokenCounter
+from foveate.compiler.compiled import CompiledContext
+from foveate.log.context import AgentContext
+from foveate.log.events import Event
+from foveate.recall import PassageIndex
+
+
+class Journal(Protocol):
+    """Keeps the events of one session."""
+
+    def append(self, events: Sequence[Event], /) -> None:
+        """Keep events for good, all or none; a `ConflictError` if another writer was first."""
+        ...
+
+    def since(self, length: int, /) -> list[Event]:
+        """The events from number `length` on, which others appended."""
+        ...
+
+    def rebuilt(self, number: int, counter: TokenCounter, /) -> CompiledContext:
+        """A past call, from what was kept."""
+        ...
+
+    def index(self) -> PassageIndex:
+        """Finds passages of the log; what was appended is in it."""
+        ...
+
+    def artifact(self, handle: str, /) -> str:
+        """The text behind a handle."""
+        ...
+
+    def save(self, context: AgentContext, counter: TokenCounter, /) -> None:
+        """Make sure that the session can be opened quickly from here."""
+        ...
+
+    def close(self, context: AgentContext, counter: TokenCounter, /) -> None:
+        """Let go of everything, so that the session can be opened quickly later."""
+        ...

@@ -1,0 +1,342 @@
+"""Housekeeping: sessions are carried from store to store, copied, made findable, and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, islice
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, select, update
+from sqlalchemy import delete as remove
+
+from foveate.budget.accounting import Precounted, message_tokens
+from foveate.budget.tokens import counter_for
+from foveate.errors import ConfigError, LogError, StoreError
+from foveate.log.codec import decode_event, encode_event
+from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended
+from foveate.log.messages import Message
+from foveate.store.artifacts import drop_unused
+from foveate.store.backlog import Progress, index_backlog
+from foveate.store.engine import insert_ignoring
+from foveate.store.info import SessionInfo, utc
+from foveate.store.reader import Reader
+from foveate.store.schema import artifact_uses, checkpoints, context_summaries, embeddings, events, sessions
+from foveate.store.search import unindex_session
+from foveate.store.search_rows import ROW_BITS
+from foveate.store.store import DEFAULT_VAULT, Store
+from foveate.store.writer import Writer, locked
+
+_CHUNK: Final = 1_000
+_READ_TOGETHER: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSummary:
+    """What a store knows of a call without computing it again."""
+
+    number: int
+    recorded_at: datetime
+    strategy: str
+    model: str
+    tokens: int
+    budget: int | None
+    predicted_cached: int
+    reported_input: int | None
+    reported_cached: int | None
+    fates: dict[str, tuple[int, int]]
+    tags: dict[str, str]
+    payload_sha256: str
+
+
+def export_lines(store: Store, info: SessionInfo) -> Iterator[bytes]:
+    """The log of a session, one event of JSON per line; what is appended meanwhile is left out."""
+    count = 0
+    for event in store.reader(info).events(0, info.events):
+        yield encode_event(event) + b"\n"
+        count += 1
+    if count != info.events:
+        raise LogError(
+            f"session {info.session_id!r} should have {info.events} events, but number {count} is missing; "
+            "`foveate db check` lists what is left"
+        )
+
+
+def import_lines(
+    store: Store,
+    lines: Iterable[bytes],
+    *,
+    as_session: str | None = None,
+    vault_name: str = DEFAULT_VAULT,
+    progress: Progress | None = None,
+) -> SessionInfo:
+    """The log that lines of JSON hold, in this store: all of it, or nothing if one line is wrong.
+
+    Only the session's name changes, and only with `as_session`.
+    """
+    events = _checked(lines, as_session)
+    first = next(events)
+    with store.writing() as connection:
+        writer = _begun(connection, first.session, vault_name)
+        _write(connection, writer, chain([first], events), progress)
+    return _findable(store, first.session, progress)
+
+
+def fork(store: Store, info: SessionInfo, new_id: str, *, at: int | None = None) -> SessionInfo:
+    """A copy of a session under a new id: all of it, or the events before message number `at` + 1.
+
+    Raises:
+        ConfigError: there is no such place, or it lies between a tool call and its result.
+
+    """
+    with store.writing() as connection:
+        # The copy is made from one moment of the log, inside the transaction that writes it.
+        reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
+        end = locked(connection, info.key, info.session_id).events if at is None else _end(connection, reader, info, at)
+        copied = (msgspec.structs.replace(event, session=new_id) for event in reader.events(0, end))
+        _write(connection, _begun(connection, new_id, info.vault_name), copied, None)
+    return _findable(store, new_id, None)
+
+
+def delete(store: Store, info: SessionInfo) -> None:
+    """Delete a session for good: log, calls, checkpoints, search index, and the artifacts that no other one uses.
+
+    SQLite overwrites what it frees with zeros, and its write-ahead log is emptied if nobody reads at that moment.
+    Not covered: copies and exports, what the disk or file system keeps of overwritten blocks, and on PostgreSQL the
+    dead rows until the next VACUUM, its write-ahead log and replicas.
+    """
+    with store.writing() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA secure_delete = ON")
+        messages = locked(connection, info.key, info.session_id).messages
+        unindex_session(connection, info.key, _readable(connection, info, messages))
+        if connection.dialect.name == "sqlite":
+            # Until segments are merged, the full-text index only marks what it should forget.
+            connection.exec_driver_sql("INSERT INTO passages_text(passages_text) VALUES ('optimize')")
+        first, behind = info.key << ROW_BITS, info.key + 1 << ROW_BITS
+        connection.execute(remove(embeddings).where(embeddings.c.passage >= first, embeddings.c.passage < behind))
+        for table in (events, context_summaries, checkpoints, artifact_uses):
+            connection.execute(remove(table).where(table.c.session == info.key))
+        connection.execute(remove(sessions).where(sessions.c.id == info.key))
+        drop_unused(connection)
+    _empty_journal(store)
+
+
+def call_summaries(store: Store, info: SessionInfo) -> list[CallSummary]:
+    """The calls of a session, oldest first."""
+    table = context_summaries
+    with store.reading() as connection:
+        rows = connection.execute(select(table).where(table.c.session == info.key).order_by(table.c.call)).all()
+    return [
+        CallSummary(
+            number=row.call,
+            recorded_at=utc(row.created_at),
+            strategy=row.template_name,
+            model=row.model_alias,
+            tokens=row.budget_used,
+            budget=row.budget_limit,
+            predicted_cached=row.predicted_cached,
+            reported_input=row.reported_input,
+            reported_cached=row.reported_cached,
+            fates=msgspec.json.decode(row.fates, type=dict[str, tuple[int, int]]),
+            tags=msgspec.json.decode(row.tags, type=dict[str, str]),
+            payload_sha256=row.payload_sha256,
+        )
+        for row in rows
+    ]
+
+
+# --- a log that is written ----------------------------------------------------------------------------------------
+
+
+def _checked(lines: Iterable[bytes], name: str | None) -> Iterator[Event]:
+    """The events of lines, each in its place; an error names the line."""
+    session: str | None = None
+    count = calls = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            event = decode_event(line)
+        except (LogError, RecursionError) as error:
+            raise LogError(f"line {number}: {error}") from error
+        session = event.session if session is None else session
+        problem = _misplaced(event, session, count, calls)
+        if problem is not None:
+            raise LogError(f"line {number}: {problem}")
+        calls = event.body.number if isinstance(event.body, CallRecorded) else calls
+        count += 1
+        yield event if name is None else msgspec.structs.replace(event, session=name)
+    if not count:
+        raise LogError("there is no event in it; `foveate export` writes one per line")
+
+
+def _misplaced(event: Event, session: str, count: int, calls: int) -> str | None:
+    if event.session != session:
+        return f"an event of session {event.session!r} among those of {session!r}; give one session at a time"
+    if event.seq != count:
+        return f"event {event.seq} where event {count} should be; a log is contiguous and begins with event 0"
+    if isinstance(event.body, CallRecorded) and event.body.number <= calls:
+        return f"call {event.body.number} behind call {calls}; calls are numbered in order"
+    return None
+
+
+def _begun(connection: Connection, session_id: str, vault_name: str) -> Writer:
+    """The writer of a session that is begun in this transaction."""
+    if not session_id.strip():
+        raise ConfigError("the session's id is empty; give a name such as 'task-42' with `--as`")
+    now = datetime.now(UTC)
+    row = {
+        "session_id": session_id,
+        "vault_name": vault_name,
+        "title": "",
+        "metadata": "{}",
+        "tags": "{}",
+        **dict.fromkeys(("events", "messages", "tokens", "calls", "indexed"), 0),
+        "created_at": now,
+        "last_activity_at": now,
+    }
+    key = connection.scalar(insert_ignoring(connection, sessions).returning(sessions.c.id), row)
+    if key is None:
+        raise StoreError(f"session {session_id!r} is in this store already; give another name with `--as`")
+    return Writer(key, session_id, vault_name)
+
+
+def _write(connection: Connection, writer: Writer, log: Iterator[Event], progress: Progress | None) -> None:
+    tally = _Tally()
+    done = 0
+    while chunk := list(islice(log, _CHUNK)):
+        try:
+            writer.append(connection, chunk)
+        except OverflowError as error:
+            raise LogError(f"events {done} to {done + len(chunk) - 1}: a number is too large to be stored") from error
+        tally.add(chunk)
+        done += len(chunk)
+        if progress is not None:
+            progress("events", done)
+    connection.execute(update(sessions).where(sessions.c.id == writer.key).values(tokens=tally.tokens))
+
+
+class _Tally:
+    """The tokens of all messages of a log, counted as for the model that it was framed with by then."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self._model: str | None = None
+
+    def add(self, log: Iterable[Event]) -> None:
+        said: dict[str | None, list[Message]] = {}
+        for event in log:
+            match event.body:
+                case FramingSet(model=model):
+                    self._model = model
+                case MessageAppended(message=message):
+                    said.setdefault(self._model, []).append(message)
+                case CallRecorded(logged=logged) if logged:
+                    # The call was told how many there were, and counting is most of the work.
+                    self.tokens = logged
+                    said.clear()
+                case _:
+                    continue
+        for model, messages in said.items():
+            counter = Precounted(counter_for(model))
+            counter.prepare(messages)
+            self.tokens += sum(message_tokens(message, counter) for message in messages)
+
+
+def _findable(store: Store, session_id: str, progress: Progress | None) -> SessionInfo:
+    index_backlog(store, store.session(session_id), progress=progress)
+    return store.session(session_id)
+
+
+# --- where a log may be cut ---------------------------------------------------------------------------------------
+
+
+class _Pair(NamedTuple):
+    """The positions of a tool call and of its result."""
+
+    call: int
+    result: int
+
+
+def _end(connection: Connection, reader: Reader, info: SessionInfo, at: int) -> int:
+    """The number of the first event that belongs to what came after message number `at`."""
+    state = locked(connection, info.key, info.session_id)
+    if not 1 <= at <= state.messages:
+        raise ConfigError(f"`at` {at} is no message of session {info.session_id!r}; it has 1 to {state.messages}")
+    if at == state.messages:
+        events: int = state.events
+        return events
+    next_message = -1
+    pairs: list[_Pair] = []
+    calls: dict[str, int] = {}
+    unanswered: set[str] = set()
+    position = 0
+    for event in reader.events(0, state.events):
+        if not isinstance(event.body, MessageAppended):
+            continue
+        next_message = event.seq if position == at else next_message
+        if position >= at and not unanswered:
+            # Nothing of what follows can answer anything from before.
+            break
+        pairs += _paired(event.body.message, position, calls, unanswered)
+        position += 1
+    before, after = _whole(pairs, at)
+    if before != at:
+        places = f"the nearest places are {before} and {after}" if before else f"the nearest place is {after}"
+        raise ConfigError(
+            f"`at` {at} lies between a tool call and its result, and a request must have both or neither; {places}"
+        )
+    return next_message
+
+
+def _paired(message: Message, position: int, calls: dict[str, int], unanswered: set[str]) -> Iterator[_Pair]:
+    for call in message.calls:
+        calls[call.id] = position
+        unanswered.add(call.id)
+    if message.result is not None and message.result.call_id in calls:
+        unanswered.discard(message.result.call_id)
+        yield _Pair(calls[message.result.call_id], position)
+
+
+def _whole(pairs: list[_Pair], at: int) -> tuple[int, int]:
+    """The nearest places at or before and at or behind `at` that part no pair."""
+    before = after = at
+    while crossed := [pair for pair in pairs if pair.call < before <= pair.result]:
+        before = min(pair.call for pair in crossed)
+    while crossed := [pair for pair in pairs if pair.call < after <= pair.result]:
+        after = max(pair.result for pair in crossed) + 1
+    return before, after
+
+
+# --- what is left of a session ------------------------------------------------------------------------------------
+
+
+def _readable(connection: Connection, info: SessionInfo, count: int) -> Iterator[tuple[int, Message]]:
+    """The messages of a session with their positions, but for those in damaged rows: these must not keep it alive."""
+    reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
+    for start in range(0, count, _READ_TOGETHER):
+        stretch = range(start, min(count, start + _READ_TOGETHER))
+        try:
+            yield from reader.messages(stretch).items()
+        except (LogError, StoreError):
+            for position in stretch:
+                with suppress(LogError, StoreError):
+                    yield position, reader.message(position)
+
+
+def _empty_journal(store: Store) -> None:
+    """Have SQLite move its write-ahead log into the file: until then deleted text is still in one of them."""
+    with store.reading() as connection:
+        engine = connection.engine
+    if engine.dialect.name != "sqlite":
+        return
+    # Outside of any transaction, which SQLite insists on.
+    bare = engine.raw_connection()
+    try:
+        bare.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+    finally:
+        bare.close()

@@ -1,0 +1,53 @@
+"""What a store knows of a session without reading its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInfo:
+    """What a store knows of a session without reading its log."""
+
+    key: int
+    session_id: str
+    vault_name: str
+    title: str
+    tags: dict[str, str]
+    metadata: dict[str, Any]
+    events: int
+    messages: int
+    tokens: int
+    calls: int
+    indexed: int
+    created_at: datetime
+    last_activity_at: datetime
+
+
+def info_of(row: Any) -> SessionInfo:
+    """The facts in a row of the table `sessions`."""
+    return SessionInfo(
+        key=row.id,
+        session_id=row.session_id,
+        vault_name=row.vault_name,
+        title=row.title,
+        tags=msgspec.json.decode(row.tags, type=dict[str, str]),
+        metadata=msgspec.json.decode(row.metadata, type=dict[str, Any]),
+        events=row.events,
+        messages=row.messages,
+        tokens=row.tokens,
+        calls=row.calls,
+        indexed=row.indexed,
+        created_at=utc(row.created_at),
+        last_activity_at=utc(row.last_activity_at),
+    )
+
+
+def utc(moment: datetime) -> datetime:
+    """A moment as it came out of a store, with its zone."""
+    # SQLite gives times back without their zone.
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

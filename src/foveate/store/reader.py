@@ -1,0 +1,111 @@
+"""The reader: the log of one session, read in pieces as it is needed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, Select, select
+
+from foveate.errors import LogError, UnknownReferenceError
+from foveate.log.events import CallRecorded, Event, MessageAppended
+from foveate.log.messages import Message
+from foveate.store.artifacts import texts
+from foveate.store.rows import event_of, hashes_of
+from foveate.store.schema import checkpoints
+from foveate.store.schema import events as table
+
+_CHUNK: Final = 1_000
+_REMEMBERED: Final = 4_096
+
+
+class Reader:
+    """The events and messages of one session; satisfies `foveate.log.context.Archive`."""
+
+    def __init__(self, key: int, session_id: str, reading: Callable[[], AbstractContextManager[Connection]]) -> None:
+        self.key = key
+        self.session_id = session_id
+        self._reading = reading
+        self._known: OrderedDict[int, Message] = OrderedDict()
+
+    def events(self, first: int = 0, last: int | None = None) -> Iterator[Event]:
+        """The events from number `first` to before `last`, a thousand at a time."""
+        while last is None or first < last:
+            end = first + _CHUNK if last is None else min(last, first + _CHUNK)
+            found = self._events(select(table).where(table.c.seq >= first, table.c.seq < end).order_by(table.c.seq))
+            for number, event in enumerate(found, first):
+                if event.seq != number:
+                    raise LogError(
+                        f"event {number} of session {self.session_id!r} is missing; "
+                        "rows were deleted from outside, `foveate db check` lists what is left"
+                    )
+                yield event
+            if len(found) < end - first:
+                return
+            first = end
+
+    def message(self, position: int) -> Message:
+        """The message at a position of the log."""
+        return self.messages([position])[position]
+
+    def messages(self, positions: Sequence[int]) -> dict[int, Message]:
+        """The messages at positions of the log; what was read lately is not read again."""
+        missing = [position for position in positions if position not in self._known]
+        for start in range(0, len(missing), 500):
+            query = select(table).where(table.c.position.in_(missing[start : start + 500])).order_by(table.c.position)
+            for row, event in self._found(query):
+                if isinstance(event.body, MessageAppended):
+                    self._known[row.position] = event.body.message
+        gone = [position for position in missing if position not in self._known]
+        if gone:
+            raise LogError(
+                f"message {gone[0] + 1} of session {self.session_id!r} is missing; `foveate db check` says more"
+            )
+        found = {position: self._known[position] for position in positions}
+        for position in positions:
+            self._known.move_to_end(position)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return found
+
+    def position(self, message_id: str) -> int | None:
+        """The place of a message in the log."""
+        query = select(table.c.position).where(table.c.session == self.key)
+        named = query.where(table.c.ref == message_id, table.c.position.is_not(None)).order_by(table.c.seq.desc())
+        with self._reading() as connection:
+            found = connection.scalar(named.limit(1))
+            if found is None and message_id[:1] == "m" and message_id[1:].isascii() and message_id[1:].isdigit():
+                # A message that is named after its place has no reference of its own.
+                place = int(message_id[1:]) - 1
+                found = connection.scalar(query.where(table.c.position == place, table.c.ref.is_(None)))
+        return found
+
+    def call(self, number: int) -> tuple[int, CallRecorded]:
+        """The event number and the record of a call."""
+        query = select(table).where(table.c.ref == str(number), table.c.kind == "call_recorded").limit(1)
+        for event in self._events(query):
+            assert isinstance(event.body, CallRecorded), "the kind says so"  # noqa: S101
+            return event.seq, event.body
+        raise UnknownReferenceError(f"no call {number} in session {self.session_id!r}; `foveate show` lists its calls")
+
+    def checkpoint(self, name: str, before: int | None = None) -> tuple[int, bytes] | None:
+        """The newest checkpoint with a name, at or before an event number; the number and its bytes."""
+        query = select(checkpoints.c.seq, checkpoints.c.data).where(
+            checkpoints.c.session == self.key, checkpoints.c.name == name
+        )
+        if before is not None:
+            query = query.where(checkpoints.c.seq <= before)
+        with self._reading() as connection:
+            row = connection.execute(query.order_by(checkpoints.c.seq.desc()).limit(1)).first()
+        return None if row is None else (row.seq, bytes(row.data))
+
+    def _events(self, query: Select[Any]) -> list[Event]:
+        return [event for _, event in self._found(query)]
+
+    def _found(self, query: Select[Any]) -> list[tuple[Row[Any], Event]]:
+        with self._reading() as connection:
+            rows: Sequence[Row[Any]] = connection.execute(query.where(table.c.session == self.key)).all()
+            content = texts(connection, hashes_of(rows))
+        return [(row, event_of(self.session_id, row, content)) for row in rows]

@@ -1,0 +1,137 @@
+"""Rows: an event as a row of the store and back; large texts of it are set apart as artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Row
+
+from foveate.errors import LogError
+from foveate.log.codec import decode_event
+from foveate.log.events import SCHEMA_VERSION, Body, CallRecorded, Event, MessageAppended
+from foveate.log.messages import Media, Message, Part, Text, ToolCall, ToolResult
+from foveate.store.artifacts import Piece, handle_of, piece_of
+
+# In characters; a text above it is stored once however often it comes again.
+LARGE: Final = 4_000
+_LARGE_SECTION: Final = 500
+
+_encode = msgspec.json.Encoder().encode
+_decode_body: Final = msgspec.json.Decoder(Body).decode
+_decode_places: Final = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class Spilled(NamedTuple):
+    """A body without its large texts, and those texts by their place in it."""
+
+    body: Body
+    pieces: dict[str, Piece]
+
+
+def row_of(session: int, event: Event, position: int, writer: int, now: object) -> tuple[tuple[Any, ...], list[Piece]]:
+    """The row of an event, in the order of the table's columns, and the texts to store beside it."""
+    body = event.body
+    stored = _encode(body)
+    pieces: dict[str, Piece] = {}
+    if len(stored) > _LARGE_SECTION:
+        body, pieces = spilled(body)
+        stored = _encode(body) if pieces else stored
+    about: tuple[Any, ...] = (None, None, None, None, None)
+    if isinstance(body, MessageAppended):
+        message = body.message
+        ref = None if message.id == f"m{position + 1}" else message.id
+        about = (position, ref, message.role, tool_of(message), message.meta.origin)
+    elif isinstance(body, CallRecorded):
+        about = (None, str(body.number), None, None, None)
+    places = _encode({place: piece.sha256 for place, piece in pieces.items()}).decode() if pieces else None
+    kind = body.__struct_config__.tag
+    row = (session, event.seq, kind, *about, event.time, now, event.version, writer, stored.decode(), places)
+    return row, list(pieces.values())
+
+
+def tool_of(message: Message) -> str | None:
+    """The tool a message is about."""
+    return message.meta.tool_name or next((call.name for call in message.calls), None)
+
+
+def event_of(session_id: str, row: Row[Any], texts: Mapping[str, str]) -> Event:
+    """The event of a row; `texts` has the artifacts it needs."""
+    try:
+        body = _decode_body(row.body) if row.version == SCHEMA_VERSION else _upcast(session_id, row)
+        if row.spilled is not None:
+            body = _restored(body, _decode_places(row.spilled), texts)
+        return Event(session=session_id, seq=row.seq, body=body, time=row.time)
+    except (msgspec.MsgspecError, KeyError, LogError) as error:
+        raise LogError(
+            f"event {row.seq} of session {session_id!r} cannot be read: {error}; the row is damaged, "
+            "`foveate db check` lists all that are"
+        ) from error
+
+
+def _upcast(session_id: str, row: Row[Any]) -> Body:
+    envelope = {"session": session_id, "seq": row.seq, "version": row.version, "body": msgspec.Raw(row.body.encode())}
+    return decode_event(_encode(envelope)).body
+
+
+def hashes_of(rows: Iterable[Row[Any]]) -> Iterator[str]:
+    """The artifacts that rows need."""
+    for row in rows:
+        if row.spilled is not None:
+            yield from _decode_places(row.spilled).values()
+
+
+def spilled(body: Body) -> Spilled:
+    """A body with handles in place of its large texts."""
+    match body:
+        case MessageAppended(message=message):
+            return _spilled_message(message)
+        case CallRecorded(sections=sections) if any(len(one.content) > _LARGE_SECTION for one in sections):
+            pieces: dict[str, Piece] = {}
+            kept = list(sections)
+            for index, section in enumerate(sections):
+                if len(section.content) > _LARGE_SECTION:
+                    piece = pieces[f"{index}.content"] = piece_of(section.content, section.name, section.name)
+                    kept[index] = msgspec.structs.replace(section, content=handle_of("section", piece.sha256))
+            return Spilled(msgspec.structs.replace(body, sections=tuple(kept)), pieces)
+        case _:
+            return Spilled(body, {})
+
+
+def _spilled_message(message: Message) -> Spilled:
+    pieces: dict[str, Piece] = {}
+    if not any(len(getattr(part, _FIELDS.get(type(part), ""), "")) > LARGE for part in message.parts):
+        return Spilled(MessageAppended(message=message), pieces)
+    parts: list[Part] = list(message.parts)
+    resource = next(iter((*message.meta.reads, *message.meta.writes)), None)
+    for index, part in enumerate(parts):
+        name = _FIELDS.get(type(part))
+        text: str = getattr(part, name) if name is not None else ""
+        if name is not None and len(text) > LARGE:
+            piece = piece_of(text, message.id, tool_of(message), resource)
+            pieces[f"{index}.{name}"] = piece
+            parts[index] = msgspec.structs.replace(part, **{name: handle_of("text", piece.sha256)})
+    return Spilled(MessageAppended(message=msgspec.structs.replace(message, parts=tuple(parts))), pieces)
+
+
+_FIELDS: Final[dict[type, str]] = {Text: "text", ToolResult: "text", ToolCall: "arguments", Media: "reference"}
+
+
+def _restored(body: Body, places: dict[str, str], texts: Mapping[str, str]) -> Body:
+    match body:
+        case MessageAppended(message=message):
+            parts = _filled(message.parts, places, texts)
+            return MessageAppended(message=msgspec.structs.replace(message, parts=parts))
+        case CallRecorded(sections=sections):
+            return msgspec.structs.replace(body, sections=_filled(sections, places, texts))
+        case _:
+            return body
+
+
+def _filled(structs: tuple[Any, ...], places: dict[str, str], texts: Mapping[str, str]) -> tuple[Any, ...]:
+    filled = list(structs)
+    for place, sha256 in places.items():
+        index, _, name = place.partition(".")
+        filled[int(index)] = msgspec.structs.replace(filled[int(index)], **{name: texts[sha256]})
+    return tuple(filled)

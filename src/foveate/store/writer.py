@@ -1,0 +1,142 @@
+"""The writer: appends to one session, all of an append or nothing."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection, Row, select, update
+
+from foveate.errors import ConflictError, StoreError
+from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended
+from foveate.log.messages import Message
+from foveate.store.artifacts import Piece, keep
+from foveate.store.engine import insert_rows, stored_time
+from foveate.store.rows import row_of
+from foveate.store.schema import events as event_table
+from foveate.store.schema import sessions
+from foveate.store.search import index_messages
+from foveate.store.summaries import FOLLOWED, Summaries
+
+# A larger append is indexed later, when somebody searches or the session is closed.
+INDEXED_AT_ONCE: Final = 64
+_TITLE: Final = 80
+
+
+@dataclass(slots=True)
+class _Counts:
+    """How long a session is, as an append goes on."""
+
+    events: int
+    messages: int
+    calls: int
+    title: str
+    metadata: str
+    tokens: int
+
+
+class Writer:
+    """One writer of one session."""
+
+    def __init__(self, key: int, session_id: str, vault_name: str, *, system: str | None = None) -> None:
+        self.key = key
+        self.session_id = session_id
+        self.id = secrets.randbits(62)
+        self._summaries = Summaries(key, session_id, vault_name, system)
+
+    def append(self, connection: Connection, events: Sequence[Event]) -> None:
+        """Append events in the transaction of a connection.
+
+        Raises:
+            ConflictError: another writer was first; nothing was written.
+
+        """
+        row = locked(connection, self.key, self.session_id)
+        if row.events != events[0].seq:
+            raise ConflictError(
+                f"session {self.session_id!r} has {row.events} events, another writer appended to it; "
+                f"event {events[0].seq} was not written"
+            )
+        now = datetime.now(UTC)
+        counts = _Counts(row.events, row.messages, row.calls, row.title, row.metadata, row.tokens)
+        said = self._insert(connection, events, counts, now)
+        indexed = row.indexed
+        if indexed == row.messages and len(said) <= INDEXED_AT_ONCE:
+            index_messages(connection, self.key, said)
+            indexed = counts.messages
+        connection.execute(
+            update(sessions)
+            .where(sessions.c.id == self.key)
+            .values(
+                events=counts.events,
+                messages=counts.messages,
+                calls=counts.calls,
+                title=counts.title,
+                metadata=counts.metadata,
+                tokens=counts.tokens,
+                indexed=indexed,
+                last_activity_at=now,
+            )
+        )
+
+    def follow(self, events: Sequence[Event]) -> None:
+        """Take note of events that another writer appended."""
+        for event in events:
+            self._summaries.follow(event)
+
+    def wrote(self, connection: Connection, event: Event) -> bool:
+        """Whether an event came through, after a connection broke in the middle of an append."""
+        where = (event_table.c.session == self.key) & (event_table.c.seq == event.seq)
+        return connection.scalar(select(event_table.c.writer).where(where)) == self.id
+
+    def _insert(
+        self, connection: Connection, events: Sequence[Event], counts: _Counts, now: datetime
+    ) -> list[tuple[int, Message]]:
+        rows: list[tuple[Any, ...]] = []
+        pieces: list[Piece] = []
+        said: list[tuple[int, Message]] = []
+        moment = stored_time(connection, now)
+        for event in events:
+            row, large = row_of(self.key, event, counts.messages, self.id, moment)
+            rows.append(row)
+            pieces += large
+            if isinstance(event.body, MessageAppended):
+                message = event.body.message
+                said.append((counts.messages, message))
+                counts.messages += 1
+                counts.title = counts.title or _title(message)
+            elif isinstance(event.body, FramingSet):
+                counts.metadata = msgspec.json.encode({"model": event.body.model}).decode()
+        insert_rows(connection, event_table, rows)
+        keep(connection, self.key, pieces, now)
+        for event in events:
+            if type(event.body) not in FOLLOWED:
+                continue
+            self._summaries.take(connection, event, counts.calls, now)
+            if isinstance(event.body, CallRecorded):
+                counts.calls = event.body.number
+                counts.tokens = event.body.logged
+        counts.events += len(events)
+        return said
+
+
+def locked(connection: Connection, key: int, session_id: str) -> Row[Any]:
+    """The row of a session, which nobody else changes until the transaction ends."""
+    query = select(sessions).where(sessions.c.id == key)
+    # SQLite has taken its lock with the transaction; PostgreSQL takes it for this session alone.
+    row = connection.execute(query.with_for_update() if connection.dialect.name == "postgresql" else query).first()
+    if row is None:
+        raise StoreError(f"session {session_id!r} was deleted at this moment; `foveate sessions` lists the others")
+    return row
+
+
+def _title(message: Message) -> str:
+    """The first line of what a user said."""
+    if message.role != "user":
+        return ""
+    line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
+    return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"
