@@ -86,47 +86,51 @@ def commands() -> list[tuple[Block, str]]:
 
 
 COMMANDS = commands()
-# What several pages show is run once, with the last of them.
-RUNNABLE = {command.removeprefix("uv run "): block for block, command in COMMANDS if command.startswith(RUN)}
+# What a command prints that needs nothing but itself; several pages show the same.
+PRINTED: dict[str, str] = {}
 
 
-def with_python(page: Path) -> bool:
-    return any(block.language == "python" for block in blocks(page))
+def runnable(block: Block) -> list[str]:
+    return [command.removeprefix("uv run ") for one, command in COMMANDS if one == block and command.startswith(RUN)]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if with_python(page)], ids=lambda page: page.name)
-def test_snippets_of_a_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The snippets of a page run in order, in one namespace, and print what the page shows."""
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Snippets and commands of a page run in order, in one directory, and print what the page shows."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOVEATE_STORE", str(tmp_path / "context.db"))
+    (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello"}]', encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__page__"}
     for block in blocks(page):
-        if block.language != "python":
+        if block.language == "python":
+            printed = io.StringIO()
+            code = compile("\n" * block.line + block.text, str(page), "exec")
+            with contextlib.redirect_stdout(printed):
+                exec(code, namespace)  # noqa: S102  the page's own code
+            compare(block, printed.getvalue())
             continue
-        printed = io.StringIO()
-        code = compile("\n" * block.line + block.text, str(page), "exec")
-        with contextlib.redirect_stdout(printed):
-            exec(code, namespace)  # noqa: S102  the page's own code
-        compare(block, printed.getvalue())
+        outputs = [run(command, block, tmp_path) for command in runnable(block)]
+        if len(outputs) == 1 and len(block.text.splitlines()) == 1:
+            compare(block, outputs[0])
 
 
-@pytest.mark.parametrize("command", RUNNABLE)
-def test_command(command: str, tmp_path: Path) -> None:
-    """A command on a page works as it stands, through the installed script."""
-    block = RUNNABLE[command]
-    (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello"}]', encoding="utf-8")
+def run(command: str, block: Block, directory: Path) -> str:
+    """What a command prints that works as it stands on a page, through the installed script."""
+    if "--sample" in command and "import" not in command and command in PRINTED:
+        return PRINTED[command]
     path = os.pathsep.join([str(SCRIPTS), os.environ.get("PATH", "")])
     done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=tmp_path,
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=directory,
         env={**os.environ, "PATH": path, "COLUMNS": "160", "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, f"{block.place}: {command}\n{done.stderr[-2000:]}"
-    assert done.stdout.strip()
-    if len(block.text.splitlines()) == 1:
-        compare(block, done.stdout)
+    assert done.stdout.strip() or ">" in command, f"{block.place}: {command} prints nothing"
+    PRINTED[command] = done.stdout
+    return done.stdout
 
 
 def test_every_command_is_run_or_excused() -> None:

@@ -596,7 +596,7 @@ def test_a_closed_file_follows_no_more(tmp_path: Path) -> None:
 
 
 def test_a_file_follows_one_session(tmp_path: Path) -> None:
-    """Until it is closed; then it can be attached again."""
+    """Until it is closed; then it can be attached again, but not to what is another session."""
     file = TranscriptFile(tmp_path / "t.md")
     session = session_of([user("a")])
     file.attach(session)
@@ -605,8 +605,31 @@ def test_a_file_follows_one_session(tmp_path: Path) -> None:
     file.close()
     session.append(user("b"))
     file.attach(session)
+    file.close()
 
+    with pytest.raises(ConfigError, match="is not the transcript of this session"):
+        file.attach(session_of([user("a"), user("c")]))
     assert file.path.read_text(encoding="utf-8") == transcript_text(session.events)
+
+
+def test_a_disk_that_is_full_leaves_a_beginning(tmp_path: Path) -> None:
+    """Which is continued as soon as there is room."""
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "t.md"
+    session = session_of([user("a")])
+    TranscriptFile(path).attach(session)
+    size = path.stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
+    try:
+        session.extend([says("b" * 100), user("c")])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.stat().st_size == size + 10
+    assert len(diagnostics(session)) == 1
+    session.append(says("d"))
+
+    assert path.read_text(encoding="utf-8") == transcript_text(session.events)
 
 
 # --- long sessions ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def artifact_command(
     handle: Annotated[
-        str | None, typer.Argument(metavar="[HANDLE]", help="Such as artifact://log/0123456789abcdef.")
+        str | None, typer.Argument(metavar="HANDLE", help="Such as artifact://log/0123456789abcdef.")
     ] = None,
     lines: Annotated[
         str | None, typer.Option("--lines", metavar="A-B", help="These lines; the first is 1.", show_default=False)

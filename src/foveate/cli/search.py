@@ -27,11 +27,15 @@ def search_command(
     ] = None,
     role: Annotated[
         list[str] | None,
-        typer.Option("--role", metavar="ROLE", help="Only user, assistant, tool or system.", show_default=False),
+        typer.Option(
+            "--role", metavar="ROLE", help="Only user, assistant, tool or system; may be repeated.", show_default=False
+        ),
     ] = None,
     tool: Annotated[
         list[str] | None,
-        typer.Option("--tool", metavar="NAME", help="Only calls and results of this tool.", show_default=False),
+        typer.Option(
+            "--tool", metavar="NAME", help="Only calls and results of this tool; may be repeated.", show_default=False
+        ),
     ] = None,
     since: Annotated[
         str | None,

@@ -24,7 +24,7 @@ NO_ROOM = 3
 Source = Annotated[
     str | None,
     typer.Argument(
-        metavar="[FILE]", help="A JSON list of OpenAI chat messages; - reads standard input.", show_default=False
+        metavar="FILE", help="A JSON list of OpenAI chat messages; - reads standard input.", show_default=False
     ),
 ]
 Sample = Annotated[

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 _LONG = 2_000_000
 
 NewId = Annotated[
-    str | None, typer.Option("--as", metavar="ID", help="The name of the new session.", show_default=False)
+    str | None,
+    typer.Option(
+        "--as", metavar="ID", help="The name of the new session, instead of its own or one made up.", show_default=False
+    ),
 ]
 
 
@@ -46,7 +49,7 @@ def export_command(
 def import_command(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="What `foveate export` wrote; - reads standard input."),
+        typer.Argument(metavar="FILE", help="What `foveate export` wrote; - reads standard input."),
     ] = None,
     new_id: NewId = None,
     sample: Sample = False,

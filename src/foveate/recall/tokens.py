@@ -39,7 +39,7 @@ def tokens_of(text: str) -> Tokens:
     """The tokens of a text: letters and digits only, so that no engine sees a syntax in them.
 
     >>> tokens_of("calling parseOrder: 注文番号")
-    Tokens(words=['cal', 'parseorder'], hidden=['pars', 'order', '注文', '文番', '番号', '号'])
+    Tokens(words=['cal', 'parseord'], hidden=['pars', 'order', '注文', '文番', '番号', '号'])
     """
     # Every message that is written goes through here, so the slow ways are taken only where they must.
     text = composed(text)

@@ -138,6 +138,7 @@ class TranscriptFile:
         self.path = Path(path)
         self._session: Followed | None = None
         self._stop: Callable[[], None] | None = None
+        # What was wrong when the file was last written to.
         self._problem: str | None = None
         self._begin()
 
@@ -151,6 +152,7 @@ class TranscriptFile:
         """
         if self._session is not None:
             raise ConfigError(f"{self!r} follows a session already; make another one for another session")
+        self._begin()
         self._write(session.context, alone=True)
         self._session = session
         self._stop = session.subscribe(self._told)
@@ -232,8 +234,8 @@ class TranscriptFile:
 _SHOWN: Final = (MessageAppended, ExecutionStarted, FramingSet)
 _HEADER: Final = (
     "# Session {session}\n\n"
-    "Everything that was said, in order. What is quoted was said, word for word. A click unfolds what was done in between: "
-    "a tool call (→), its result (←), thinking."
+    "Everything that was said, in order. What is quoted was said, word for word. A click unfolds what was done in "
+    "between: a tool call (→), its result (←), thinking."
 )
 
 
@@ -351,7 +353,7 @@ def _without_tags(lines: Iterable[str]) -> Iterator[str]:
             trusted = certain and paired and "\\`" not in line and "|" not in line and len(line) < 2_000
             pieces = _SPAN.split(line) if trusted else [line]
             # Every third piece, from the first on, is no code.
-            paired = trusted and not any("`" in piece for piece in pieces[::3])
+            paired = paired and not any("`" in piece for piece in pieces[::3])
             yield "".join(_escaped(piece) if index % 3 == 0 else piece for index, piece in enumerate(pieces))
 
 

@@ -158,7 +158,7 @@ def _row(piece: Piece, compressor: zstandard.ZstdCompressor, now: datetime) -> d
         "kind": kind,
         "description": description,
         "size": len(data),
-        "lines": piece.text.count("\n") + 1,
+        "lines": piece.text.count("\n") + (not piece.text.endswith("\n")),
         "encoding": encoding,
         "data": stored,
         "created_at": now,

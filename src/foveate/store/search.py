@@ -19,9 +19,11 @@ from sqlalchemy import (
     column,
     delete,
     func,
+    insert,
     literal_column,
     select,
     table,
+    update,
 )
 
 from foveate.errors import ConfigError
@@ -51,6 +53,9 @@ Connect = Callable[[], AbstractContextManager[Connection]]
 # How much of what was cut last is remembered; about 3 MB of text.
 _REMEMBERED: Final = 4_096
 _ENGINES: Final[Mapping[str, Engine]] = {"sqlite": SQLiteEngine(), "postgresql": PostgreSQLEngine()}
+_totals: Final = table(
+    "passage_totals", column("session", BigInteger), column("passages", BigInteger), column("words", BigInteger)
+)
 _passages: Final = table("passages", column("id", BigInteger), column("words", Integer))
 _session: Final = literal_column(f"id >> {ROW_BITS}", BigInteger)
 
@@ -78,8 +83,11 @@ def index_messages(connection: Connection, session_key: int, messages: Sequence[
             raise ConfigError(f"`order` must be from 0 to {(1 << ORDER_BITS) - 1}, got {order!r}")
         given.setdefault(order, message)
     rows = list(_rows(session_key, given.items()))
-    if rows:
-        _engine(connection).insert(connection, rows)
+    known = indexed(connection, {row.id >> PART_BITS for row in rows})
+    new = [row for row in rows if row.id >> PART_BITS not in known]
+    if new:
+        _engine(connection).insert(connection, new)
+        _count(connection, session_key, len(new), sum(row.tokens.length for row in new))
 
 
 def unindex_session(connection: Connection, session_key: int, messages: Iterable[tuple[int, Message]]) -> None:
@@ -89,6 +97,7 @@ def unindex_session(connection: Connection, session_key: int, messages: Iterable
     known = set(connection.scalars(select(_passages.c.id).where(*inside)))
     _engine(connection).remove(connection, session_key, (r for r in _rows(session_key, messages) if r.id in known))
     connection.execute(delete(_passages).where(*inside))
+    connection.execute(delete(_totals).where(_totals.c.session == session_key))
 
 
 class StorePostings:
@@ -127,7 +136,8 @@ class StorePostings:
         places = {(place >> ORDER_BITS, place & (1 << ORDER_BITS) - 1): place for place in orders}
         with self._connect() as connection:
             known = indexed(connection, places.values())
-        found = self._fetch([place for place, packed in places.items() if packed in known])
+        wanted = [place for place, packed in places.items() if packed in known]
+        found = self._fetch(wanted) if wanted else {}
         return {places[place]: passages_of(message, place[1]) for place, message in found.items()}
 
 
@@ -179,7 +189,7 @@ class SessionPostings:
     def _fetched(
         places: Sequence[tuple[int, int]], fetch: Callable[[Sequence[int]], Mapping[int, Message]]
     ) -> dict[tuple[int, int], Message]:
-        found = fetch([order for _, order in places]) if places else {}
+        found = fetch([order for _, order in places])
         return {place: found[place[1]] for place in places if place[1] in found}
 
 
@@ -203,6 +213,12 @@ def search_store(
     return [StoreHit(one.row >> ROW_BITS, one.passage, one.score) for one in chosen]
 
 
+def _count(connection: Connection, session_key: int, passages: int, words: int) -> None:
+    more = {"passages": _totals.c.passages + passages, "words": _totals.c.words + words}
+    if not connection.execute(update(_totals).where(_totals.c.session == session_key).values(more)).rowcount:
+        connection.execute(insert(_totals).values(session=session_key, passages=passages, words=words))
+
+
 def _engine(connection: Connection) -> Engine:
     return _ENGINES[connection.dialect.name]
 
@@ -221,7 +237,10 @@ def _inside(scope: Scope) -> list[ColumnElement[bool]]:
 
 
 def _statistics(connection: Connection, scope: Scope, terms: Sequence[Term], most: int) -> Statistics:
-    totals = select(func.count(), func.coalesce(func.sum(_passages.c.words), 0)).select_from(_passages)
-    passages, words = connection.execute(totals.where(*_inside(scope))).one()
+    # Kept up with every message: to count a long log at each search would take longer than the search.
+    totals = select(func.coalesce(func.sum(_totals.c.passages), 0), func.coalesce(func.sum(_totals.c.words), 0))
+    if scope.sessions is not None:
+        totals = totals.where(_totals.c.session.in_(scope.sessions))
+    passages, words = connection.execute(totals).one()
     having = _engine(connection).counts(connection, scope, terms, most) if terms and passages else [0] * len(terms)
-    return Statistics(passages, words, having)
+    return Statistics(int(passages), int(words), having)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from foveate.recall.postings import PART_BITS
 from foveate.recall.terms import Term
 from foveate.recall.tokens import Tokens
-from foveate.store.search_rows import ROW_BITS, IndexRow, Scope
+from foveate.store.search_rows import ROW_BITS, TOTALS, IndexRow, Scope
 
 # PostgreSQL knows no place behind this one.
 _LAST_PLACE: Final = 16_383
@@ -47,12 +47,13 @@ class PostgreSQLEngine:
         """Create the tables and the index."""
         connection.execute(text("CREATE TABLE passages (id BIGINT PRIMARY KEY, words INTEGER NOT NULL)"))
         connection.execute(text("CREATE TABLE passages_text (id BIGINT PRIMARY KEY, tsv TSVECTOR NOT NULL)"))
+        connection.execute(text(TOTALS))
         # What waits to be indexed is read by every search; the default of 4 MB would take it a tenth of a second.
         index = "CREATE INDEX passages_text_tsv ON passages_text USING gin (tsv) WITH (gin_pending_list_limit = 256)"
         connection.execute(text(index))
 
     def insert(self, connection: Connection, rows: Sequence[IndexRow]) -> None:
-        """Add the passages of messages that have none in the index yet."""
+        """Add passages; those that another process added at this moment stay."""
         given: dict[str, Any] = {
             "ids": [row.id for row in rows],
             "words": [row.tokens.length for row in rows],

@@ -15,6 +15,9 @@ from foveate.recall.tokens import Tokens
 ROW_BITS: Final = 40
 ORDER_BITS: Final = ROW_BITS - PART_BITS
 _ASKED_TOGETHER: Final = 1_000
+TOTALS: Final = (
+    "CREATE TABLE passage_totals (session BIGINT PRIMARY KEY, passages BIGINT NOT NULL, words BIGINT NOT NULL)"
+)
 
 
 class IndexRow(NamedTuple):
@@ -44,11 +47,11 @@ class Engine(Protocol):
     """What is different from database to database."""
 
     def create(self, connection: Connection) -> None:
-        """Create the tables `passages` and `passages_text`."""
+        """Create the tables `passages`, `passages_text` and `passage_totals`."""
         ...
 
     def insert(self, connection: Connection, rows: Sequence[IndexRow]) -> None:
-        """Add the passages of messages that have none in the index yet."""
+        """Add passages that are not in the index yet."""
         ...
 
     def remove(self, connection: Connection, session: int, rows: Iterable[IndexRow]) -> None:

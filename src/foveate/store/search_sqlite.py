@@ -9,9 +9,8 @@ from typing import Final
 from sqlalchemy import Connection
 
 from foveate.recall import fts5
-from foveate.recall.postings import PART_BITS
 from foveate.recall.terms import Term
-from foveate.store.search_rows import ROW_BITS, IndexRow, Scope, indexed
+from foveate.store.search_rows import ROW_BITS, TOTALS, IndexRow, Scope
 
 _REMOVED_TOGETHER: Final = 500
 # Rowids are compared inside the full-text query, which then seeks instead of reading what other sessions say.
@@ -29,14 +28,11 @@ class SQLiteEngine:
     def create(self, connection: Connection) -> None:
         """Create the tables; an INTEGER has 64 bits here, and as a primary key it is the order of the rows."""
         connection.exec_driver_sql("CREATE TABLE passages (id INTEGER PRIMARY KEY, words INTEGER NOT NULL)")
+        connection.exec_driver_sql(TOTALS)
         connection.exec_driver_sql(f"CREATE VIRTUAL TABLE passages_text USING fts5({fts5.OPTIONS})")
 
     def insert(self, connection: Connection, rows: Sequence[IndexRow]) -> None:
-        """Add the passages of messages that have none in the index yet."""
-        known = indexed(connection, {row.id >> PART_BITS for row in rows})
-        rows = [row for row in rows if row.id >> PART_BITS not in known]
-        if not rows:
-            return
+        """Add passages that are not in the index yet."""
         words = [(row.id, row.tokens.length) for row in rows]
         connection.exec_driver_sql("INSERT INTO passages(id, words) VALUES (?, ?)", words)
         connection.exec_driver_sql(_INSERT, [(row.id, *fts5.columns(row.tokens)) for row in rows])
