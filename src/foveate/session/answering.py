@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from foveate.errors import FoveateError
+from foveate.errors import ConfigError, FoveateError
+from foveate.log.messages import Message
+from foveate.recall import excerpt
 
 if TYPE_CHECKING:
     from foveate.session.session import Session
+
+
+def given_back(message: Message, lines: tuple[int, int] | None, query: str | None) -> str:
+    """The content of a message: whole, some of its lines, or the lines that match a query."""
+    if lines is not None and [type(one) for one in lines] != [int, int]:
+        raise ConfigError(f"`lines` is a first and a last line number, got {lines!r}")
+    if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(f"`query` is text, got {query!r}")
+    return excerpt(message, lines=lines, query=query)
 
 
 def answer_recall(session: Session, arguments: str | Mapping[str, Any]) -> str:

@@ -16,12 +16,11 @@ from foveate.budget.profiles import ModelProfile
 from foveate.budget.tokens import TokenCounter
 from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import Compiler, PipelineCompiler
+from foveate.compiler.compilers import Compiler
 from foveate.compiler.policy import CompactWhen, Policy
 from foveate.compiler.rebuild import rebuilt_call
-from foveate.compiler.recipe import fingerprint, source_of
 from foveate.compiler.summaries import Summarizer, pending_summary
-from foveate.errors import ConfigError, ConflictError, StoreError, UnknownModelError, UnknownReferenceError
+from foveate.errors import ConflictError, StoreError, UnknownReferenceError
 from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
 from foveate.log.events import (
@@ -38,15 +37,13 @@ from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
-from foveate.recall import excerpt
-from foveate.session.answering import answer_recall
+from foveate.session.answering import answer_recall, given_back
 from foveate.session.journal import Journal
 from foveate.session.keeper import Keeper, attempts
+from foveate.session.means import Means
 from foveate.session.observing import log_compile
 from foveate.session.options import Options
-from foveate.session.recollection import Recollection
 from foveate.session.records import (
-    Recipe,
     call_record,
     continued_options,
     definitions,
@@ -118,29 +115,30 @@ class Session:
         session_id: str = "session",
     ) -> None:
         """Begin an empty session in memory; all options are optional."""
-        self._options = Options(
-            budget=budget,
-            model=model,
-            compiler=compiler,
-            policy=policy,
-            passes=passes,
-            isolation=isolation,
-            compact_when=compact_when,
-            counter=counter,
+        self._means = Means(
+            Options(
+                budget=budget,
+                model=model,
+                compiler=compiler,
+                policy=policy,
+                passes=passes,
+                isolation=isolation,
+                compact_when=compact_when,
+                counter=counter,
+            )
         )
-        self._profile = self._options.profile()
-        self._counter = self._options.counter_for(self._profile)
         self._router = router or DefaultRouter()
         self._summarizer = summarizer
         self._around: list[AroundCompile] = []
         self._keeper = Keeper(AgentContext(session=session_id))
-        self._given = FramingSet(
-            system=said(system),
-            tools=definitions(tools),
-            response_format=plain(response_format),
-            model=self._profile.name if self._profile is not None else None,
+        self._frame(
+            FramingSet(
+                system=said(system),
+                tools=definitions(tools),
+                response_format=plain(response_format),
+                model=self._means.framing.model,
+            )
         )
-        self._frame(self._given)
 
     @classmethod
     def open(
@@ -179,17 +177,18 @@ class Session:
     def continued(cls, context: AgentContext, journal: Journal | None, options: dict[str, Any]) -> Self:
         """The session that goes on from a snapshot, its events kept by a journal."""
         session = cls(**continued_options(context, options))
-        session._keeper = Keeper(context, journal)
-        recorded = framing_of(context)
-        given = session._given
+        means, recorded = session._means, framing_of(context)
+        given = means.framing
         if "model" not in options:
             given = msgspec.structs.replace(given, model=recorded.model)
-        session._given = recorded
+        session._keeper = Keeper(context, journal)
+        if journal is not None:
+            means.search_in(journal.index())
         if not context.length or given != recorded:
-            session._adopt(given, session._profile)
+            means.adopt(given, means.profile)
             session._commit(lambda now: now.with_events([given]), retry=False)
         else:
-            session._use(recorded.tools)
+            means.adopt(recorded, means.profile)
         return session
 
     def __enter__(self) -> Self:
@@ -202,7 +201,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the store; a session in memory has nothing to let go of."""
-        self._keeper.close(self._counter)
+        self._keeper.close(self._means.counter)
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
@@ -212,12 +211,10 @@ class Session:
 
     def extend(self, messages: Iterable[Mapping[str, Any] | Message], *, time: float | None = None) -> list[str]:
         """Append messages as they arrived; all of them, or none if one is malformed. Returns their ids."""
-        step = AgentStep(
-            messages=tuple(openai_chat.decode(raw, where=f"message {index}") for index, raw in enumerate(messages)),
-            time=time,
-        )
+        decoded = tuple(openai_chat.decode(raw, where=f"message {index}") for index, raw in enumerate(messages))
+        step = AgentStep(messages=decoded, time=time)
         before = self._commit(
-            lambda context: self._router.route(unknown_ids(context, step.messages, self._counter), step)
+            lambda context: self._router.route(unknown_ids(context, step.messages, self._means.counter), step)
         )
         return [self.messages[index].id for index in range(before.message_count, self._context.message_count)]
 
@@ -270,7 +267,7 @@ class Session:
     def refresh(self) -> int:
         """Take in what other writers appended to the session since; returns how many events that were."""
         events = self._keeper.refresh()
-        self._follow_framing()
+        self._means.follow(framing_of(self._context))
         return len(events)
 
     # --- what the model sees --------------------------------------------------------------------------------------
@@ -288,10 +285,7 @@ class Session:
 
     def preview(self, *, now: float | None = None, sections: Iterable[ContextSection] = ()) -> CompiledContext:
         """The request that `compile` would give, with nothing recorded."""
-        state = AgentState(
-            context=self._context, sections=tuple(sections), now=now, recalled=tuple(self._lookup(quiet=True))
-        )
-        return self._compiler.compile(state)
+        return self._view(self._means.recalled(self._context), now, tuple(sections))
 
     async def acompile(
         self, *, now: float | None = None, sections: Iterable[ContextSection] = (), timeout: float = 60.0
@@ -304,14 +298,14 @@ class Session:
         if self._summarizer is not None:
             request = pending_summary(self.preview(now=now, sections=sections))
             if request is not None:
-                self.record(await summarised(self._summarizer, request, timeout, self._counter), time=now)
+                self.record(await summarised(self._summarizer, request, timeout, self._means.counter), time=now)
         return self.compile(now=now, sections=sections)
 
     def call(self, number: int) -> CompiledContext:
         """Call `number` as it was sent, folded from the events recorded for it; nothing is decided again."""
         if self._keeper.journal is not None:
-            return self._keeper.journal.rebuilt(number, self._counter)
-        return rebuilt_call(self._context, number, self._counter)
+            return self._keeper.journal.rebuilt(number, self._means.counter)
+        return rebuilt_call(self._context, number, self._means.counter)
 
     # --- what was said --------------------------------------------------------------------------------------------
 
@@ -351,14 +345,10 @@ class Session:
 
     def recall(self, reference: str, *, lines: tuple[int, int] | None = None, query: str | None = None) -> str:
         """The content behind a reference such as "m17": whole, some of its lines, or the lines that match a query."""
-        if lines is not None and [type(one) for one in lines] != [int, int]:
-            raise ConfigError(f"`lines` is a first and a last line number, got {lines!r}")
-        if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigError(f"`query` is text, got {query!r}")
         if reference.startswith("artifact://") and self._keeper.journal is not None:
             text = self._keeper.journal.artifact(reference)
-            return excerpt(text_message(reference, "tool", text, MessageMeta()), lines=lines, query=query)
-        return excerpt(self._known(reference), lines=lines, query=query)
+            return given_back(text_message(reference, "tool", text, MessageMeta()), lines, query)
+        return given_back(self._known(reference), lines, query)
 
     def answer_recall(self, arguments: str | Mapping[str, Any]) -> str:
         """Answer a call of the recall tool; what is wrong with it is said to the model, not raised."""
@@ -377,63 +367,34 @@ class Session:
     # --- inside ---------------------------------------------------------------------------------------------------
 
     def _frame(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
-        self._adopt(framing, profile)
+        self._means.adopt(framing, profile)
         self.record(framing)
-
-    def _adopt(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
-        """Compile with a framing from here on."""
-        if framing.model != self._given.model:
-            self._profile = profile or Options(model=framing.model).profile()
-            self._counter = self._options.counter_for(self._profile)
-        self._given = framing
-        self._use(framing.tools)
-
-    def _use(self, tools: tuple[dict[str, Any], ...]) -> None:
-        self._compiler = self._options.compiler_for(self._profile, self._counter, tools)
-        budget = getattr(self._compiler, "budget", None)
-        policy = getattr(self._compiler, "policy", None)
-        self._recipe = Recipe(source_of(self._compiler), fingerprint(self._compiler))
-        self._recollection: Recollection | None = None
-        if isinstance(budget, TokenBudget) and isinstance(policy, Policy):
-            index = self._keeper.journal.index() if self._keeper.journal is not None else None
-            self._recollection = Recollection(policy.shares, index)
 
     @property
     def _context(self) -> AgentContext:
         return self._keeper.context
 
     def _timeline(self) -> Timeline:
-        return timeline_of(self._context, self._counter)
+        return timeline_of(self._context, self._means.counter)
 
     def _commit(self, make: Callable[[AgentContext], AgentContext], *, retry: bool = True) -> AgentContext:
-        before = self._keeper.commit(make, retry=retry)
-        self._follow_framing()
-        return before
-
-    def _follow_framing(self) -> None:
-        """Another writer may have framed the session anew."""
-        framing = framing_of(self._context)
-        if framing != self._given:
-            try:
-                self._adopt(framing)
-            except UnknownModelError:
-                # A profile of one's own is known only to who made it: the others go on with theirs.
-                self._given = framing
-                self._use(framing.tools)
+        try:
+            return self._keeper.commit(make, retry=retry)
+        finally:
+            # Another writer may have framed the session anew.
+            self._means.follow(framing_of(self._context))
 
     def _compiled(self, now: float | None, sections: tuple[ContextSection, ...]) -> CompiledContext:
         for wait in attempts(self.id):
-            found = tuple(self._lookup())
-            state = AgentState(context=self._context, sections=sections, now=now, recalled=found)
-            view = self._compiler.compile(state)
-            bodies = (*found, *view.proposed, call_record(view, now, self._recipe))
+            found = self._means.recalled(self._context)
+            view = self._view(found, now, sections)
+            bodies = (*found, *view.proposed, call_record(view, now, self._means.recipe))
             try:
                 # Only now: a compile that fails leaves the log as it was.
                 self._commit(partial(AgentContext.with_events, bodies=bodies, time=now), retry=False)
-                self._keeper.save(self._counter)
+                self._keeper.save(self._means.counter)
             except ConflictError:
                 # What another writer said belongs into the request.
-                self._follow_framing()
                 wait()
                 continue
             except StoreError as error:
@@ -441,6 +402,13 @@ class Session:
                 self._keeper.failed(error)
             return view
         raise AssertionError("attempts raise when they are used up")
+
+    def _view(
+        self, found: list[RecallRecorded | DiagnosticRecorded], now: float | None, sections: tuple[ContextSection, ...]
+    ) -> CompiledContext:
+        recalled = tuple(one for one in found if isinstance(one, RecallRecorded))
+        state = AgentState(context=self._context, sections=sections, now=now, recalled=recalled)
+        return self._means.compiler.compile(state)
 
     def _known(self, message_id: str) -> Message:
         position = self._timeline().position(message_id)
@@ -450,14 +418,3 @@ class Session:
                 "named like m1"
             )
         return self.messages[position]
-
-    def _lookup(self, *, quiet: bool = False) -> list[RecallRecorded]:
-        if self._recollection is None or not isinstance(self._compiler, PipelineCompiler):
-            return []
-        try:
-            found = self._recollection.for_input(self._timeline(), self._context, self._compiler.budget)
-        except Exception as error:  # noqa: BLE001  a search that fails must not cost the call
-            if not quiet:
-                self.record(DiagnosticRecorded(code="recall_failed", phase="recall", text=f"{error!r}"))
-            return []
-        return [found] if found is not None else []

@@ -19,11 +19,9 @@ from sqlalchemy import (
     column,
     delete,
     func,
-    insert,
     literal_column,
     select,
     table,
-    update,
 )
 
 from foveate.errors import ConfigError
@@ -83,11 +81,8 @@ def index_messages(connection: Connection, session_key: int, messages: Sequence[
             raise ConfigError(f"`order` must be from 0 to {(1 << ORDER_BITS) - 1}, got {order!r}")
         given.setdefault(order, message)
     rows = list(_rows(session_key, given.items()))
-    known = indexed(connection, {row.id >> PART_BITS for row in rows})
-    new = [row for row in rows if row.id >> PART_BITS not in known]
-    if new:
-        _engine(connection).insert(connection, new)
-        _count(connection, session_key, len(new), sum(row.tokens.length for row in new))
+    if rows:
+        _engine(connection).insert(connection, rows)
 
 
 def unindex_session(connection: Connection, session_key: int, messages: Iterable[tuple[int, Message]]) -> None:
@@ -213,12 +208,6 @@ def search_store(
     return [StoreHit(one.row >> ROW_BITS, one.passage, one.score) for one in chosen]
 
 
-def _count(connection: Connection, session_key: int, passages: int, words: int) -> None:
-    more = {"passages": _totals.c.passages + passages, "words": _totals.c.words + words}
-    if not connection.execute(update(_totals).where(_totals.c.session == session_key).values(more)).rowcount:
-        connection.execute(insert(_totals).values(session=session_key, passages=passages, words=words))
-
-
 def _engine(connection: Connection) -> Engine:
     return _ENGINES[connection.dialect.name]
 
@@ -237,7 +226,6 @@ def _inside(scope: Scope) -> list[ColumnElement[bool]]:
 
 
 def _statistics(connection: Connection, scope: Scope, terms: Sequence[Term], most: int) -> Statistics:
-    # Kept up with every message: to count a long log at each search would take longer than the search.
     totals = select(func.coalesce(func.sum(_totals.c.passages), 0), func.coalesce(func.sum(_totals.c.words), 0))
     if scope.sessions is not None:
         totals = totals.where(_totals.c.session.in_(scope.sessions))

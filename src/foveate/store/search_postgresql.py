@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from foveate.recall.postings import PART_BITS
 from foveate.recall.terms import Term
 from foveate.recall.tokens import Tokens
-from foveate.store.search_rows import ROW_BITS, TOTALS, IndexRow, Scope
+from foveate.store.search_rows import ADD_TO_TOTALS, ROW_BITS, TOTALS, IndexRow, Scope
 
 # PostgreSQL knows no place behind this one.
 _LAST_PLACE: Final = 16_383
@@ -23,7 +23,9 @@ _INSERT: Final = text(
     "CAST(:ids AS bigint[]), CAST(:words AS integer[]), CAST(:vectors AS text[])) AS given (id, words, vector)), "
     "added AS (INSERT INTO passages (id, words) SELECT id, words FROM given WHERE NOT EXISTS ("
     f"SELECT FROM passages AS first WHERE first.id = given.id >> {PART_BITS} << {PART_BITS}"
-    ") ON CONFLICT DO NOTHING RETURNING id) "
+    ") ON CONFLICT DO NOTHING RETURNING id, words), "
+    f"counted AS (INSERT INTO passage_totals (session, passages, words) SELECT id >> {ROW_BITS}, count(*), sum(words) "
+    f"FROM added GROUP BY id >> {ROW_BITS} {ADD_TO_TOTALS}) "
     "INSERT INTO passages_text (id, tsv) SELECT id, CAST(vector AS tsvector) FROM given JOIN added USING (id)"
 )
 _REMOVE: Final = text("DELETE FROM passages_text WHERE id >= :first AND id < :end")
@@ -53,7 +55,7 @@ class PostgreSQLEngine:
         connection.execute(text(index))
 
     def insert(self, connection: Connection, rows: Sequence[IndexRow]) -> None:
-        """Add passages; those that another process added at this moment stay."""
+        """Add the passages of messages of one session that have none in the index yet, and count them."""
         given: dict[str, Any] = {
             "ids": [row.id for row in rows],
             "words": [row.tokens.length for row in rows],

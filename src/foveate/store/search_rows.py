@@ -15,8 +15,13 @@ from foveate.recall.tokens import Tokens
 ROW_BITS: Final = 40
 ORDER_BITS: Final = ROW_BITS - PART_BITS
 _ASKED_TOGETHER: Final = 1_000
+# Kept up with every message: to count a long log at each search would take longer than the search.
 TOTALS: Final = (
     "CREATE TABLE passage_totals (session BIGINT PRIMARY KEY, passages BIGINT NOT NULL, words BIGINT NOT NULL)"
+)
+ADD_TO_TOTALS: Final = (
+    "ON CONFLICT (session) DO UPDATE SET "
+    "passages = passage_totals.passages + excluded.passages, words = passage_totals.words + excluded.words"
 )
 
 
@@ -51,7 +56,7 @@ class Engine(Protocol):
         ...
 
     def insert(self, connection: Connection, rows: Sequence[IndexRow]) -> None:
-        """Add passages that are not in the index yet."""
+        """Add the passages of messages of one session that have none in the index yet, and count them."""
         ...
 
     def remove(self, connection: Connection, session: int, rows: Iterable[IndexRow]) -> None:

@@ -9,8 +9,9 @@ from typing import Final
 from sqlalchemy import Connection
 
 from foveate.recall import fts5
+from foveate.recall.postings import PART_BITS
 from foveate.recall.terms import Term
-from foveate.store.search_rows import ROW_BITS, TOTALS, IndexRow, Scope
+from foveate.store.search_rows import ADD_TO_TOTALS, ROW_BITS, TOTALS, IndexRow, Scope, indexed
 
 _REMOVED_TOGETHER: Final = 500
 # Rowids are compared inside the full-text query, which then seeks instead of reading what other sessions say.
@@ -18,6 +19,7 @@ _MATCHING: Final = (
     "SELECT rowid FROM passages_text WHERE passages_text MATCH ? AND rowid >= ? AND rowid < ?{sessions}{newest} LIMIT ?"
 )
 _INSERT: Final = "INSERT INTO passages_text(rowid, words, hidden) VALUES (?, ?, ?)"
+_COUNT: Final = f"INSERT INTO passage_totals(session, passages, words) VALUES (?, ?, ?) {ADD_TO_TOTALS}"  # noqa: S608  a constant
 # FTS5 keeps no text to look up what was said: to forget a row it must be told again.
 _REMOVE: Final = "INSERT INTO passages_text(passages_text, rowid, words, hidden) VALUES ('delete', ?, ?, ?)"
 
@@ -32,10 +34,16 @@ class SQLiteEngine:
         connection.exec_driver_sql(f"CREATE VIRTUAL TABLE passages_text USING fts5({fts5.OPTIONS})")
 
     def insert(self, connection: Connection, rows: Sequence[IndexRow]) -> None:
-        """Add passages that are not in the index yet."""
-        words = [(row.id, row.tokens.length) for row in rows]
-        connection.exec_driver_sql("INSERT INTO passages(id, words) VALUES (?, ?)", words)
-        connection.exec_driver_sql(_INSERT, [(row.id, *fts5.columns(row.tokens)) for row in rows])
+        """Add the passages of messages of one session that have none in the index yet, and count them."""
+        known = indexed(connection, {row.id >> PART_BITS for row in rows})
+        new = [row for row in rows if row.id >> PART_BITS not in known]
+        if not new:
+            return
+        words = [row.tokens.length for row in new]
+        ids = [row.id for row in new]
+        connection.exec_driver_sql("INSERT INTO passages(id, words) VALUES (?, ?)", list(zip(ids, words, strict=True)))
+        connection.exec_driver_sql(_INSERT, [(row.id, *fts5.columns(row.tokens)) for row in new])
+        connection.exec_driver_sql(_COUNT, (ids[0] >> ROW_BITS, len(new), sum(words)))
 
     def remove(self, connection: Connection, session: int, rows: Iterable[IndexRow]) -> None:
         """Take all passages of a session out of the full-text index, which are these."""
