@@ -37,24 +37,13 @@ from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
+from foveate.session import records
 from foveate.session.answering import answer_recall, given_back
 from foveate.session.journal import Journal
 from foveate.session.keeper import Keeper, attempts
 from foveate.session.means import Means
 from foveate.session.observing import log_compile
 from foveate.session.options import Options
-from foveate.session.records import (
-    call_record,
-    continued_options,
-    definitions,
-    framing_of,
-    plain,
-    reframed,
-    said,
-    tagged,
-    unknown_ids,
-    usage,
-)
 from foveate.session.summarising import summarised
 from foveate.views.conversation import conversation_view
 from foveate.views.draft import Pass, PlainPass
@@ -133,9 +122,9 @@ class Session:
         self._keeper = Keeper(AgentContext(session=session_id))
         self._frame(
             FramingSet(
-                system=said(system),
-                tools=definitions(tools),
-                response_format=plain(response_format),
+                system=records.said(system),
+                tools=records.definitions(tools),
+                response_format=records.plain(response_format),
                 model=self._means.framing.model,
             )
         )
@@ -176,8 +165,8 @@ class Session:
     @classmethod
     def continued(cls, context: AgentContext, journal: Journal | None, options: dict[str, Any]) -> Self:
         """The session that goes on from a snapshot, its events kept by a journal."""
-        session = cls(**continued_options(context, options))
-        means, recorded = session._means, framing_of(context)
+        session = cls(**records.continued_options(context, options))
+        means, recorded = session._means, records.framing_of(context)
         given = means.framing
         if "model" not in options:
             given = msgspec.structs.replace(given, model=recorded.model)
@@ -214,7 +203,7 @@ class Session:
         decoded = tuple(openai_chat.decode(raw, where=f"message {index}") for index, raw in enumerate(messages))
         step = AgentStep(messages=decoded, time=time)
         before = self._commit(
-            lambda context: self._router.route(unknown_ids(context, step.messages, self._means.counter), step)
+            lambda context: self._router.route(records.unknown_ids(context, step.messages, self._means.counter), step)
         )
         return [self.messages[index].id for index in range(before.message_count, self._context.message_count)]
 
@@ -240,7 +229,7 @@ class Session:
 
     def report_usage(self, input_tokens: int, cached_tokens: int | None = None, *, call: int | None = None) -> None:
         """Tell what the provider counted for the last call (or call number `call`); corrects later counts."""
-        self.record(usage(input_tokens, cached_tokens, call if call is not None else self._timeline().calls))
+        self.record(records.usage(input_tokens, cached_tokens, call if call is not None else self._timeline().calls))
 
     def reframe(
         self,
@@ -254,11 +243,11 @@ class Session:
         profile = model if isinstance(model, ModelProfile) else None
         name = profile.name if profile is not None else model
         changes = {"system": system, "tools": tools, "response_format": response_format, "model": name}
-        self._frame(reframed(self._context, changes), profile)
+        self._frame(records.reframed(self._context, changes), profile)
 
     def tag(self, *, call: int | None = None, **tags: str) -> None:
         """Tag the session, or one call of it: an experiment, an arm, an outcome. An empty value takes a tag off."""
-        self.record(tagged(call, tags, self._timeline().calls))
+        self.record(records.tagged(call, tags, self._timeline().calls))
 
     def record(self, *bodies: Body, time: float | None = None) -> None:
         """Append events; subscribers are told."""
@@ -267,7 +256,7 @@ class Session:
     def refresh(self) -> int:
         """Take in what other writers appended to the session since; returns how many events that were."""
         events = self._keeper.refresh()
-        self._means.follow(framing_of(self._context))
+        self._means.follow(records.framing_of(self._context))
         return len(events)
 
     # --- what the model sees --------------------------------------------------------------------------------------
@@ -382,13 +371,13 @@ class Session:
             return self._keeper.commit(make, retry=retry)
         finally:
             # Another writer may have framed the session anew.
-            self._means.follow(framing_of(self._context))
+            self._means.follow(records.framing_of(self._context))
 
     def _compiled(self, now: float | None, sections: tuple[ContextSection, ...]) -> CompiledContext:
         for wait in attempts(self.id):
             found = self._means.recalled(self._context)
             view = self._view(found, now, sections)
-            bodies = (*found, *view.proposed, call_record(view, now, self._means.recipe))
+            bodies = (*found, *view.proposed, records.call_record(view, now, self._means.recipe))
             try:
                 # Only now: a compile that fails leaves the log as it was.
                 self._commit(partial(AgentContext.with_events, bodies=bodies, time=now), retry=False)
