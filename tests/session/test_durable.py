@@ -13,6 +13,7 @@ from foveate import ConfigError, ContextSection, ModelProfile, Session, StoreErr
 from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet
 from foveate.sample import coding_session, tools
 from foveate.store import Store
+from foveate.store.housekeeping import delete
 from foveate.store.schema import checkpoints
 
 store_url = engines.store_url
@@ -183,10 +184,10 @@ def test_a_session_that_is_closed_says_so(store_url: str) -> None:
         session.append(user("hello"))
 
 
-@pytest.mark.parametrize("session_id", ["", "  "])
+@pytest.mark.parametrize("session_id", ["", "  ", "a\0b"])
 def test_a_session_needs_a_name(tmp_path: Path, session_id: str) -> None:
     """An empty one would be found by nobody."""
-    with pytest.raises(ConfigError, match="`session_id` is empty"):
+    with pytest.raises(ConfigError, match="is no name"):
         Session.open(tmp_path / "a.db", session_id)
 
 
@@ -243,3 +244,31 @@ def test_a_checkpoint_that_cannot_be_read_costs_time_only(store_url: str) -> Non
         with Session.open(store, "a", budget=4_000) as again:
             assert again.call(1).payload == expected
             assert len(again.messages) == 200
+
+
+def test_every_character_can_be_kept(store_url: str) -> None:
+    """NUL characters, half characters, emoji and Chinese, in words, calls, prompts and names."""
+    nasty = "a\0b \ud83d 订单 🙂 \\ '; DROP TABLE events; --"
+    with Session.open(store_url, "名字", budget=4_000, system=nasty) as session:
+        session.append(user(nasty))
+        session.compile(sections=[ContextSection(name="n\0", content="c\0")])
+        session.extend([calls(call("c\0", "tool\0", path=nasty), text=nasty), result("c\0", nasty * 400)])
+        session.tag(note="n\0te")
+        expected = session.compile().payload
+    with Session.open(store_url, "名字", budget=4_000) as again:
+        assert again.call(2).payload == expected
+        assert again.messages[0].text.startswith("a\0b")
+        assert again.call(1).sections[0].content == "c\0"
+
+
+def test_a_session_that_was_deleted_takes_nothing_more(store_url: str) -> None:
+    """Least of all into a session that was begun since."""
+    with Store(store_url) as store, Session.open(store, "old") as session:
+        session.append(user("one"))
+        delete(store, store.session("old"))
+        with Session.open(store, "new") as other:
+            other.append(user("mine"))
+            with pytest.raises(StoreError, match="'old' was deleted"):
+                session.append(user("two"))
+        with Session.open(store, "new") as again:
+            assert [message.text for message in again.messages] == ["mine"]

@@ -65,7 +65,7 @@ def test_what_cannot_be_searched_is_said(store: Store) -> None:
         store.search("refund", kinds=["x"])
     with pytest.raises(ConfigError, match="`limit` must be 1"):
         store.search("refund", limit=0)
-    with pytest.raises(UnknownReferenceError, match="no session 'frist'.*did you mean 'first'"):
+    with pytest.raises(UnknownReferenceError, match=r"no session 'frist'.*did you mean 'first'"):
         store.search("refund", session="frist")
     assert store.search("") == store.search("the") == store.search("zzzz") == []
 

@@ -341,6 +341,10 @@ def test_deleting_twice_is_an_error(store: Store) -> None:
     delete(store, info)
     with pytest.raises(StoreError, match="was deleted"):
         delete(store, info)
+    store.begin("b")
+    with pytest.raises(StoreError, match="was deleted"):
+        delete(store, info)
+    assert store.find("b") is not None
 
 
 def test_deleted_words_are_not_in_the_file(tmp_path: Path) -> None:

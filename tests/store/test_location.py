@@ -26,12 +26,12 @@ def test_without_anything_it_is_the_users_data_directory() -> None:
 
 
 def test_each_rule_gives_way_to_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--store`, FOVEATE_STORE, `--system`, FOVEATE_SYSTEM, in this order."""
+    """`--store`, `--system`, FOVEATE_STORE, FOVEATE_SYSTEM, in this order: what is given counts before what is set."""
     monkeypatch.setenv("FOVEATE_SYSTEM", "machine")
     assert located() == (Path("machine/context.db"), "the variable FOVEATE_SYSTEM")
-    assert located(system="given") == (Path("given/context.db"), "the option `--system`")
     monkeypatch.setenv("FOVEATE_STORE", "postgresql://host/name")
-    assert located(system="given") == ("postgresql://host/name", "the variable FOVEATE_STORE")
+    assert located() == ("postgresql://host/name", "the variable FOVEATE_STORE")
+    assert located(system="given") == (Path("given/context.db"), "the option `--system`")
     assert located("mine.db", system="given") == ("mine.db", "the option `--store`")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -34,6 +34,9 @@ class Kept:
 
     def message(self, position: int) -> Message:
         return self._messages()[position]
+
+    def prefetch(self, positions: Sequence[int]) -> None:
+        assert all(position < len(self._messages()) for position in positions)
 
     def position(self, message_id: str) -> int | None:
         return next((place for place, one in enumerate(self._messages()) if one.id == message_id), None)

@@ -24,6 +24,10 @@ class Archive(Protocol):
         """The message at a position of the log."""
         ...
 
+    def prefetch(self, positions: Sequence[int]) -> None:
+        """Read messages that will be asked for, all at once."""
+        ...
+
     def position(self, message_id: str) -> int | None:
         """The place of a message in the log."""
         ...
@@ -104,6 +108,11 @@ class Log:
             return self._messages[position - self.message_base]
         assert self.archive is not None, "only an archive holds the messages before `message_base`"  # noqa: S101
         return self.archive.message(position)
+
+    def prefetch(self, positions: Iterable[int]) -> None:
+        """Read messages that will be asked for, those that are not in memory all at once."""
+        if self.archive is not None:
+            self.archive.prefetch([position for position in positions if position < self.message_base])
 
     def call(self, call_id: str, before: int) -> ToolCall | None:
         """The newest tool call with an id, in a message before a position."""

@@ -20,7 +20,7 @@ from foveate.recall.terms import Matcher
 
 # What a caller writes around a passage: its reference and line breaks.
 PER_PASSAGE: Final = 6
-_HITS: Final = 200
+_HITS: Final = 100
 # A passage that answers so much worse than the best is left out, however much room there is.
 _LEAST: Final = 0.1
 # Messages no longer than this are taken for turns of a dialogue, which answer each other.

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, exists, select
 
 from foveate.errors import ConfigError, StoreError, UnknownReferenceError
 from foveate.store.describe import described
-from foveate.store.engine import insert_ignoring
+from foveate.store.engine import insert_ignoring, storable
 from foveate.store.schema import artifact_uses, artifacts
 
 SCHEME: Final = "artifact://"
@@ -88,7 +88,7 @@ def keep(connection: Connection, session: int, pieces: Iterable[Piece], now: dat
     new = [_row(piece, compressor, now) for sha256, piece in wanted.items() if sha256 not in known]
     if new:
         connection.execute(insert_ignoring(connection, artifacts), new)
-    uses = [{"session": session, "sha256": sha256, "ref": piece.ref} for sha256, piece in wanted.items()]
+    uses = [{"session": session, "sha256": sha256, "ref": storable(piece.ref)} for sha256, piece in wanted.items()]
     connection.execute(insert_ignoring(connection, artifact_uses), uses)
 
 
@@ -156,7 +156,7 @@ def _row(piece: Piece, compressor: zstandard.ZstdCompressor, now: datetime) -> d
     return {
         "sha256": piece.sha256,
         "kind": kind,
-        "description": description,
+        "description": storable(description),
         "size": len(data),
         "lines": piece.text.count("\n") + (not piece.text.endswith("\n")),
         "encoding": encoding,

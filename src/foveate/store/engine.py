@@ -128,6 +128,11 @@ def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]
     connection.exec_driver_sql(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", rows)  # noqa: S608
 
 
+def storable(text: str) -> str:
+    """A text as every engine can store it: PostgreSQL's has no NUL character."""
+    return text.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
 def stored_time(connection: Connection, moment: datetime) -> datetime | str:
     """A moment as the engine stores it when nobody converts it."""
     return moment if connection.dialect.name == "postgresql" else moment.strftime("%Y-%m-%d %H:%M:%S.%f")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Row, select, update
 from sqlalchemy import delete as remove
 
 from foveate.budget.accounting import Precounted, message_tokens
@@ -95,7 +96,7 @@ def fork(store: Store, info: SessionInfo, new_id: str, *, at: int | None = None)
     with store.writing() as connection:
         # The copy is made from one moment of the log, inside the transaction that writes it.
         reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
-        end = locked(connection, info.key, info.session_id).events if at is None else _end(connection, reader, info, at)
+        end = _state(connection, info).events if at is None else _end(connection, reader, info, at)
         copied = (msgspec.structs.replace(event, session=new_id) for event in reader.events(0, end))
         _write(connection, _begun(connection, new_id, info.vault_name), copied, None)
     return _findable(store, new_id, None)
@@ -111,7 +112,7 @@ def delete(store: Store, info: SessionInfo) -> None:
     with store.writing() as connection:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA secure_delete = ON")
-        messages = locked(connection, info.key, info.session_id).messages
+        messages = _state(connection, info).messages
         unindex_session(connection, info.key, _readable(connection, info, messages))
         if connection.dialect.name == "sqlite":
             # Until segments are merged, the full-text index only marks what it should forget.
@@ -252,6 +253,15 @@ def _findable(store: Store, session_id: str, progress: Progress | None) -> Sessi
     return store.session(session_id)
 
 
+def _state(connection: Connection, info: SessionInfo) -> Row[Any]:
+    """The row of a session, which nobody else changes until the transaction ends."""
+    row = locked(connection, info.key, info.session_id)
+    if row.session_id != info.session_id:
+        # SQLite gives the number of a deleted session to the next one.
+        raise StoreError(f"session {info.session_id!r} was deleted; `foveate sessions` lists the others")
+    return row
+
+
 # --- where a log may be cut ---------------------------------------------------------------------------------------
 
 
@@ -264,7 +274,7 @@ class _Pair(NamedTuple):
 
 def _end(connection: Connection, reader: Reader, info: SessionInfo, at: int) -> int:
     """The number of the first event that belongs to what came after message number `at`."""
-    state = locked(connection, info.key, info.session_id)
+    state = _state(connection, info)
     if not 1 <= at <= state.messages:
         raise ConfigError(f"`at` {at} is no message of session {info.session_id!r}; it has 1 to {state.messages}")
     if at == state.messages:
@@ -337,6 +347,8 @@ def _empty_journal(store: Store) -> None:
     # Outside of any transaction, which SQLite insists on.
     bare = engine.raw_connection()
     try:
-        bare.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        # If somebody holds it, it is emptied when they are done.
+        with suppress(sqlite3.OperationalError):
+            bare.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
     finally:
         bare.close()

@@ -35,8 +35,8 @@ def info_of(row: Any) -> SessionInfo:
         session_id=row.session_id,
         vault_name=row.vault_name,
         title=row.title,
-        tags=msgspec.json.decode(row.tags, type=dict[str, str]),
-        metadata=msgspec.json.decode(row.metadata, type=dict[str, Any]),
+        tags=_decoded(row.tags),
+        metadata=_decoded(row.metadata),
         events=row.events,
         messages=row.messages,
         tokens=row.tokens,
@@ -45,6 +45,14 @@ def info_of(row: Any) -> SessionInfo:
         created_at=utc(row.created_at),
         last_activity_at=utc(row.last_activity_at),
     )
+
+
+def _decoded(stored: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(stored, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        # One damaged row must not hide all sessions; what stands in it is shown as it is.
+        return {"damaged": stored}
 
 
 def utc(moment: datetime) -> datetime:

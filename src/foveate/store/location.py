@@ -23,14 +23,14 @@ class Location(NamedTuple):
 
 
 def located(store: str | Path | None = None, *, system: str | Path | None = None) -> Location:
-    """Where sessions are kept: `store`, else FOVEATE_STORE, else in a system's folder, else with the user's data."""
+    """Where sessions are kept: what is given, else what the environment says, else with the user's data."""
     if store is not None:
         return Location(store, "the option `--store`")
+    if system is not None:
+        return _inside(system, "the option `--system`")
     variable = os.environ.get(STORE_VARIABLE)
     if variable:
         return Location(variable, f"the variable {STORE_VARIABLE}")
-    if system is not None:
-        return _inside(system, "the option `--system`")
     folder = os.environ.get(SYSTEM_VARIABLE)
     if folder:
         return _inside(folder, f"the variable {SYSTEM_VARIABLE}")

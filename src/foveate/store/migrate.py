@@ -16,11 +16,14 @@ _KNOWN: Final = ("0001",)
 _LOCK: Final = 0x464F_5645
 
 
-def migrated(engine: Engine) -> None:
+def migrated(engine: Engine, *, create: bool) -> None:
     """Bring a store to the schema of this version; refuse one of a newer version, or of another program."""
     with engine.connect() as connection:
-        if _revision(connection) == HEAD:
-            return
+        revision = _revision(connection)
+    if revision == HEAD:
+        return
+    if revision is None and not create:
+        raise StoreError(f"no store at {shown(engine.url)}; name another with `--store`, or append to a session first")
     with writing(engine).begin() as connection:
         if connection.dialect.name == "postgresql":
             # Two processes that open a new store at the same moment must not both create its tables.

@@ -50,6 +50,10 @@ class Reader:
         """The message at a position of the log."""
         return self.messages([position])[position]
 
+    def prefetch(self, positions: Sequence[int]) -> None:
+        """Read messages that will be asked for, all at once."""
+        self.messages(positions)
+
     def messages(self, positions: Sequence[int]) -> dict[int, Message]:
         """The messages at positions of the log; what was read lately is not read again."""
         missing = [position for position in positions if position not in self._known]

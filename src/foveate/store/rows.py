@@ -13,6 +13,7 @@ from foveate.log.codec import decode_event
 from foveate.log.events import SCHEMA_VERSION, Body, CallRecorded, Event, MessageAppended
 from foveate.log.messages import Media, Message, Part, Text, ToolCall, ToolResult
 from foveate.store.artifacts import Piece, handle_of, piece_of
+from foveate.store.engine import storable
 
 # In characters; a text above it is stored once however often it comes again.
 LARGE: Final = 4_000
@@ -41,8 +42,9 @@ def row_of(session: int, event: Event, position: int, writer: int, now: object) 
     about: tuple[Any, ...] = (None, None, None, None, None)
     if isinstance(body, MessageAppended):
         message = body.message
-        ref = None if message.id == f"m{position + 1}" else message.id
-        about = (position, ref, message.role, tool_of(message), message.meta.origin)
+        ref = None if message.id == f"m{position + 1}" else storable(message.id)
+        tool = tool_of(message)
+        about = (position, ref, message.role, tool if tool is None else storable(tool), message.meta.origin)
     elif isinstance(body, CallRecorded):
         about = (None, str(body.number), None, None, None)
     places = _encode({place: piece.sha256 for place, piece in pieces.items()}).decode() if pieces else None

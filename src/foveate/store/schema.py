@@ -46,6 +46,8 @@ sessions: Final = Table(
     Column("indexed", BigInteger, nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False),
     Column("last_activity_at", DateTime(timezone=True), nullable=False),
+    # A number that was a deleted session's must not become another's: somebody may still hold it.
+    sqlite_autoincrement=True,
 )
 
 events: Final = Table(

@@ -9,11 +9,8 @@ from sqlalchemy import Connection, text
 
 from foveate.recall.postings import PART_BITS
 from foveate.recall.terms import Term
-from foveate.recall.tokens import Tokens
 from foveate.store.search_rows import ADD_TO_TOTALS, ROW_BITS, TOTALS, IndexRow, Scope
 
-# PostgreSQL knows no place behind this one.
-_LAST_PLACE: Final = 16_383
 # Hidden words stand so far behind the others that no name runs from one into the other.
 _GAP: Final = 2
 
@@ -89,12 +86,10 @@ def vector(row: IndexRow) -> str:
 
     With the mark one index lookup finds a term in a session, however often it is said in others.
     """
-    tokens: Tokens = row.tokens
-    places: dict[str, list[str]] = {}
-    for start, words in ((1, tokens.words), (len(tokens.words) + _GAP, tokens.hidden)):
-        for place, word in enumerate(words, start):
-            places.setdefault(word, []).append(str(min(place, _LAST_PLACE)))
-    written = [f"'{word}':{','.join(at)}" for word, at in places.items()]
+    words, hidden = row.tokens
+    # A word that comes again is written again: PostgreSQL collects its places faster than we do.
+    written = [f"'{word}':{place}" for place, word in enumerate(words, 1)]
+    written += [f"'{word}':{place}" for place, word in enumerate(hidden, len(words) + _GAP)]
     return " ".join([_mark(row.id >> ROW_BITS), *written])
 
 

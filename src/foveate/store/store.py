@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from sqlalchemy import Connection, Select, delete, select, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from foveate.errors import ConfigError, ConflictError, StoreError, UnknownReferenceError
 from foveate.log.events import Event
@@ -48,7 +48,7 @@ class Store:
             self._engine = opened(self.url, create=create)
             self._writes = writing(self._engine)
             try:
-                migrated(self._engine)
+                migrated(self._engine, create=create)
             except BaseException:
                 self._engine.dispose()
                 raise
@@ -103,8 +103,8 @@ class Store:
 
     def begin(self, session_id: str, *, vault_name: str = DEFAULT_VAULT) -> SessionInfo:
         """The session with an id; a new one, without events, if there is none."""
-        if not session_id.strip():
-            raise ConfigError("`session_id` is empty; give a name such as 'task-42'")
+        if not session_id.strip() or "\0" in session_id:
+            raise ConfigError(f"`session_id` {session_id!r} is no name; give one such as 'task-42'")
         found = self.find(session_id)
         if found is None:
             with self.writing() as connection:
@@ -132,19 +132,19 @@ class Store:
         if not events:
             return
         for last in (False, True):
+            known = writer.known
             try:
                 with self.writing() as connection:
                     writer.append(connection, events)
             except ConflictError:
                 raise
             except StoreError as error:
-                if not _connection_broke(error):
+                writer.known = known
+                if _connection_broke(error) and self._came_through(writer, events[-1]):
+                    return
+                if last or not (_connection_broke(error) or _reference_gone(error)):
                     raise
-                if not self._came_through(writer, events[-1]):
-                    # A server that was restarted: once more, over a connection of its own.
-                    if last:
-                        raise
-                    continue
+                continue
             return
 
     def save_checkpoint(self, info: SessionInfo, name: str, seq: int, data: bytes, *, keep_every: int) -> None:
@@ -238,6 +238,11 @@ class Store:
 def _connection_broke(error: StoreError) -> bool:
     cause = error.__cause__
     return isinstance(cause, DBAPIError) and cause.connection_invalidated
+
+
+def _reference_gone(error: StoreError) -> bool:
+    """Whether a text that was stored already was deleted, with the last session that used it, at this moment."""
+    return isinstance(error.__cause__, IntegrityError)
 
 
 def _new_row(session_id: str, vault_name: str) -> dict[str, Any]:

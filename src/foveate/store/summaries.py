@@ -17,6 +17,7 @@ from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended,
 from foveate.log.messages import Message
 from foveate.recall.readable import readable
 from foveate.store.artifacts import Piece, handle_of, keep, piece_of
+from foveate.store.engine import storable
 from foveate.store.schema import context_summaries, sessions
 
 _encode = msgspec.json.Encoder().encode
@@ -32,17 +33,17 @@ class Summaries:
     def __init__(self, session: int, session_id: str, vault_name: str, system: str | None) -> None:
         self._session = session
         self._names = {"session": session, "session_id": session_id, "vault_name": vault_name}
-        self._system = system
-        self._answered_call = 0
+        # The system prompt of the session, and the newest call that is known to be answered.
+        self.known: tuple[str | None, int] = (system, 0)
 
     def take(self, connection: Connection, event: Event, last_call: int, now: datetime) -> None:
         """Write what an event says of a call; `last_call` is the newest one before it."""
         match event.body:
             case FramingSet(system=system):
-                self._system = system
+                self.known = (system, self.known[1])
             case CallRecorded():
                 self._insert(connection, event.body, event.seq, now)
-            case MessageAppended(message=message) if message.role == "assistant" and last_call > self._answered_call:
+            case MessageAppended(message=message) if message.role == "assistant" and last_call > self.known[1]:
                 self._answered(connection, message, last_call)
             case UsageReported(call=call, input_tokens=read, cached_tokens=cached):
                 self._update(connection, call, reported_input=read, reported_cached=cached)
@@ -54,17 +55,17 @@ class Summaries:
     def follow(self, event: Event) -> None:
         """Take note of an event that somebody else wrote."""
         if isinstance(event.body, FramingSet):
-            self._system = event.body.system
+            self.known = (event.body.system, self.known[1])
 
     def _insert(self, connection: Connection, body: CallRecorded, seq: int, now: datetime) -> None:
         parts: list[str] = []
         pieces: list[Piece] = []
-        around = [("system", self._system), *((one.name, one.content) for one in body.sections)]
+        around = [("system", self.known[0]), *((one.name, one.content) for one in body.sections)]
         for name, text in around:
             if not text:
                 continue
             if len(text) <= _SHORT:
-                parts.append(text)
+                parts.append(storable(text))
             else:
                 pieces.append(piece_of(text, name, name))
                 parts.append(handle_of("prompt", pieces[-1].sha256))
@@ -95,7 +96,7 @@ class Summaries:
         connection.execute(insert(context_summaries), row)
 
     def _answered(self, connection: Connection, message: Message, call: int) -> None:
-        text = readable(message)
+        text = storable(readable(message))
         raw = text if len(text) <= _OUTPUT else f"{text[:_OUTPUT]}… [all of it is message {message.id}]"
         parsed = {
             "message": message.id,
@@ -106,7 +107,7 @@ class Summaries:
         values = {"output_id": message.id, "raw_output": raw, "parsed_output": _json(parsed)}
         connection.execute(update(context_summaries).where(where).values(values))
         # Further messages are no answer to it; of a large import most are not.
-        self._answered_call = call
+        self.known = (self.known[0], call)
 
     def _update(self, connection: Connection, call: int, **values: Any) -> None:
         connection.execute(update(context_summaries).where(_call(self._session, call)).values(values))

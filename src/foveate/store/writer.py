@@ -15,7 +15,7 @@ from foveate.errors import ConflictError, StoreError
 from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended
 from foveate.log.messages import Message
 from foveate.store.artifacts import Piece, keep
-from foveate.store.engine import insert_rows, stored_time
+from foveate.store.engine import insert_rows, storable, stored_time
 from foveate.store.rows import row_of
 from foveate.store.schema import events as event_table
 from foveate.store.schema import sessions
@@ -83,6 +83,15 @@ class Writer:
             )
         )
 
+    @property
+    def known(self) -> tuple[str | None, int]:
+        """What the writer has learnt from what it wrote; to be put back if it was not written after all."""
+        return self._summaries.known
+
+    @known.setter
+    def known(self, known: tuple[str | None, int]) -> None:
+        self._summaries.known = known
+
     def follow(self, events: Sequence[Event]) -> None:
         """Take note of events that another writer appended."""
         for event in events:
@@ -126,7 +135,7 @@ class Writer:
 
 def locked(connection: Connection, key: int, session_id: str) -> Row[Any]:
     """The row of a session, which nobody else changes until the transaction ends."""
-    query = select(sessions).where(sessions.c.id == key)
+    query = select(sessions).where(sessions.c.id == key, sessions.c.session_id == session_id)
     # SQLite has taken its lock with the transaction; PostgreSQL takes it for this session alone.
     row = connection.execute(query.with_for_update() if connection.dialect.name == "postgresql" else query).first()
     if row is None:
@@ -138,5 +147,5 @@ def _title(message: Message) -> str:
     """The first line of what a user said."""
     if message.role != "user":
         return ""
-    line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
+    line = next((line.strip() for line in storable(message.text).splitlines() if line.strip()), "")
     return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"

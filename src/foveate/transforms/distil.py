@@ -133,6 +133,7 @@ def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
     by_order: dict[int, set[int]] = {}
     for order, part in older:
         by_order.setdefault(order, set()).add(part)
+    ctx.timeline.prefetch(by_order)
     for order in sorted(by_order):
         if ctx.said(order).id in ledger.stale or ctx.said(order).id in ledger.retried:
             continue

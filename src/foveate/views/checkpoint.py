@@ -6,6 +6,7 @@ for what stands in the request itself.
 
 from __future__ import annotations
 
+import zlib
 from typing import Any, Final
 
 import msgspec
@@ -23,8 +24,8 @@ from foveate.views.timeline import Sent, Timeline, Usage
 # Of the fold: raised when the same events give another timeline, so that older checkpoints are left aside.
 FOLD_VERSION: Final = 1
 _PLAIN: Final = (
-    "logged", "calls", "reductions", "epoch", "sent_messages", "shared", "shared_tokens", "declined", "growth", "kept",
-    "model_switched", "reframed", "recalled", "leading", "newest_input", "first_input",
+    "logged", "named", "calls", "reductions", "epoch", "sent_messages", "shared", "shared_tokens", "declined",
+    "growth", "kept", "model_switched", "reframed", "recalled", "leading", "newest_input", "first_input",
 )  # fmt: skip
 _CONTEXT: Final = ("session", "system", "tools", "response_format", "model", "turn", "step", "execution_id")
 # Results may still come for the newest calls.
@@ -72,12 +73,16 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
     places: dict[str, list[tuple[int, int]]]
 
 
+# What is in a checkpoint is part of its name, so that nobody needs to remember that it changed.
+_SHAPE: Final = zlib.crc32(
+    repr((_PLAIN, _CONTEXT, [one.__struct_fields__ for one in (_State, _Mender, _Ledger, Item)])).encode()
+)
 _decoder = msgspec.msgpack.Decoder(_State)
 
 
 def checkpoint_name(counter: TokenCounter) -> str:
     """What a checkpoint must be named to be of use: the fold it is of, and who counted its tokens."""
-    return f"{FOLD_VERSION}:{counter.name}"
+    return f"{FOLD_VERSION}-{_SHAPE:08x}:{counter.name}"
 
 
 def checkpoint_of(context: AgentContext, timeline: Timeline) -> bytes:
@@ -114,7 +119,7 @@ def resumed(data: bytes, archive: Archive, counter: TokenCounter) -> AgentContex
     """The snapshot that a checkpoint was made of; the log before it stays in the archive."""
     try:
         state = _decoder.decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise LogError(f"cannot read a checkpoint: {error}") from error
     log = Log(archive=archive, base=state.length, message_base=state.message_count, calls=state.recent)
     timeline = Timeline(counter, log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -67,7 +68,8 @@ class Timeline:
         self.message_count = 0
         self.logged = 0
         self._log = log
-        # Only of messages that are not named after their place.
+        # How many messages are not named after their place; where those stand that came since the log was opened.
+        self.named = 0
         self._positions: dict[str, int] = {}
         self.mender = Mender(self.count)
         self.ledger = Ledger()
@@ -108,6 +110,10 @@ class Timeline:
         """The message at a position of the log, as it was recorded."""
         return self._log.message(order)
 
+    def prefetch(self, orders: Iterable[int]) -> None:
+        """Have the messages at hand that will be asked for: one by one they would be a query each."""
+        self._log.prefetch(orders)
+
     def advance(self, length: int) -> None:
         """Take the events up to `length` that were not taken yet."""
         if length - self.length < _MANY:
@@ -138,7 +144,9 @@ class Timeline:
         if known is not None:
             return known
         order = numbered(message_id)
-        if order is not None and order < self.message_count and self._log.message(order).id == message_id:
+        if order is not None and order >= self.message_count:
+            order = None
+        if not self.named or (order is not None and self._log.message(order).id == message_id):
             return order
         archive = self._log.archive
         return archive.position(message_id) if archive is not None else None
@@ -175,6 +183,7 @@ class Timeline:
         order = self.message_count
         self.message_count += 1
         if numbered(message.id) != order:
+            self.named += 1
             self._positions[message.id] = order
         tokens = self.count(message)
         self.logged += tokens

@@ -49,6 +49,7 @@ def upgrade() -> None:
         sa.Column("last_activity_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("session_id"),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "artifact_uses",
