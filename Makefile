@@ -21,6 +21,7 @@ bench:
 	uv run python -m bench.fidelity
 	uv run python -m bench.speed
 	uv run python -m bench.startup
+	uv run python -m bench.store
 
 docs:
 	uv run --group docs mkdocs build --strict

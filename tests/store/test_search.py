@@ -13,6 +13,7 @@ from foveate.budget import EstimatingCounter
 from foveate.errors import ConfigError
 from foveate.log.messages import Message
 from foveate.recall import PassageIndex, passages_of, recalled, scoring
+from foveate.store import search
 from foveate.store.search import (
     SessionPostings,
     StoreHit,
@@ -280,6 +281,16 @@ def test_messages_are_fetched_together_and_remembered(store: Indexed) -> None:
     assert len(store.fetched) <= 2
     recalled(stored, questions[0].query, room_tokens=500, counter=COUNTER)
     assert len(store.fetched) <= 2
+
+
+def test_what_is_remembered_is_bounded_and_changes_nothing(store: Indexed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long log is not held in memory by searching it."""
+    monkeypatch.setattr(search, "_REMEMBERED", 10)
+    messages, questions = dialogue(1)
+    stored, memory = store.add(1, messages), in_memory(messages)
+
+    assert all(same(stored, memory, question.query) for question in questions[:4])
+    assert len(stored._postings._cut) <= 10
 
 
 def test_an_index_in_a_store_is_filled_by_the_store(store: Indexed) -> None:

@@ -145,11 +145,11 @@ def _imported(store: Store, source: str, new_id: str | None) -> SessionInfo:
 
 def _imported_sample(store: Store, new_id: str | None) -> SessionInfo:
     # Only who asks for the sample pays for making it.
-    from foveate.sample import SYSTEM, coding_session, tools
+    from foveate.sample import coding_session, tools
     from foveate.session import Session
     from foveate.store.housekeeping import import_lines
 
-    session = Session(budget=8_000, system=SYSTEM, tools=tools(), session_id=new_id or "sample")
+    session = Session(budget=8_000, tools=tools(), session_id=new_id or "sample")
     for index, message in enumerate(coding_session()):
         if index and message["role"] == "assistant":
             session.compile()

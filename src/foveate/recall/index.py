@@ -26,8 +26,9 @@ class PassageIndex:
     __slots__ = ("_memory", "_postings")
 
     def __init__(self, postings: Postings | None = None) -> None:
-        self._memory = MemoryPostings() if postings is None else None
-        self._postings: Postings = postings or self._memory or MemoryPostings()
+        memory = MemoryPostings()
+        self._memory = memory if postings is None else None
+        self._postings: Postings = memory if postings is None else postings
 
     def __len__(self) -> int:
         return self._postings.statistics((), 0).passages
