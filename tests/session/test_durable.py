@@ -272,3 +272,23 @@ def test_a_session_that_was_deleted_takes_nothing_more(store_url: str) -> None:
                 session.append(user("two"))
         with Session.open(store, "new") as again:
             assert [message.text for message in again.messages] == ["mine"]
+
+
+def test_a_session_that_lives_long_does_not_hold_its_log_in_memory(store_url: str) -> None:
+    """What is long past is read from the store, and requests are those of a session that holds everything."""
+    in_memory = Session(budget=4_000, session_id="a")
+    with Session.open(store_url, "a", budget=4_000) as session:
+        for turn in range(40):
+            messages = [
+                message
+                for number in range(60)
+                for message in exchange(f"c{turn}-{number}", "bash", f"did {turn}-{number}", command=f"make {number}")
+            ]
+            for one in (session, in_memory):
+                one.extend([user(f"question {turn}"), *messages])
+                one.compile()
+            assert session.preview().payload == in_memory.preview().payload
+        assert session.context.length - session.context.log.base < 4_000
+        assert session.messages[5] == in_memory.messages[5]
+        assert session.call(2).payload == in_memory.call(2).payload
+        assert session.dump() == in_memory.dump()

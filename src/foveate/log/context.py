@@ -10,6 +10,8 @@ from typing import Any, Protocol, overload
 from foveate.log.events import Body, Event, ExecutionStarted, FramingSet, MessageAppended
 from foveate.log.messages import Message, ToolCall
 
+# For so many messages a call is remembered after it left memory.
+_CALLS = 1_000
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -90,6 +92,23 @@ class Log:
                 message = self._messages.pop()
                 for call in message.calls if message.role == "assistant" else ():
                     self._calls[call.id].pop()
+
+    def release(self, index: int) -> None:
+        """Let go of the events before number `index`, which the archive has."""
+        if self.archive is None or index <= self.base:
+            return
+        gone = self._events[: index - self.base]
+        messages = sum(isinstance(event.body, MessageAppended) for event in gone)
+        del self._events[: len(gone)]
+        del self._messages[:messages]
+        self.base += len(gone)
+        self.message_base += messages
+        # Results come soon after their calls; those of calls long gone are taken for results without one.
+        self._calls = {
+            call_id: kept
+            for call_id, places in self._calls.items()
+            if (kept := [place for place in places if place[0] >= self.message_base - _CALLS])
+        }
 
     def event(self, index: int) -> Event:
         """The event with a number."""

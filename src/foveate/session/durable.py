@@ -33,6 +33,7 @@ from foveate.views.timeline import timeline_of
 CHECKPOINT_EVENTS: Final = 1_000
 _KEPT_EVERY: Final = 20_000
 _STRETCH: Final = 10_000
+_IN_MEMORY: Final = 2_000
 _WORTH_CLOSING: Final = 100
 # In messages; a large import is indexed by whoever made it.
 _INDEXED_CLOSING: Final = 20_000
@@ -152,9 +153,10 @@ class StoreJournal:
         return self._store.artifact(handle).text()
 
     def save(self, context: AgentContext, counter: TokenCounter, /) -> None:
-        """Write a checkpoint if enough has happened since the last one."""
+        """Write a checkpoint if enough has happened since the last one, and let go of what is long past."""
         if context.length - self._saved >= CHECKPOINT_EVENTS:
             self._save(context, counter)
+            context.log.release(context.length - _IN_MEMORY)
 
     def close(self, context: AgentContext, counter: TokenCounter, /) -> None:
         """Leave the session so that it opens quickly and all of it is found, and let go of the store."""
