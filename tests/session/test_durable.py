@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,9 @@ import pytest
 from tests.dialogue import call, calls, exchange, lines, result, says, user
 from tests.store import engines
 
-from foveate import ConfigError, ContextSection, ModelProfile, Session, StoreError, UnknownReferenceError
+from foveate import ConfigError, ContextSection, ModelProfile, Session, StoreError, TokenBudget, UnknownReferenceError
 from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet
+from foveate.log.messages import MessageMeta, text_message
 from foveate.sample import coding_session, tools
 from foveate.store import Store
 from foveate.store.housekeeping import delete
@@ -292,3 +296,139 @@ def test_a_session_that_lives_long_does_not_hold_its_log_in_memory(store_url: st
         assert session.messages[5] == in_memory.messages[5]
         assert session.call(2).payload == in_memory.call(2).payload
         assert session.dump() == in_memory.dump()
+
+
+def test_what_another_writer_said_is_in_the_request_after_any_conflict(store_url: str) -> None:
+    """Also when something of one's own was waiting to be written, and ids were looked up before the conflict."""
+
+    def fail(_event: object) -> None:
+        raise RuntimeError("no")
+
+    with Session.open(store_url, "a", budget=4_000) as one, Session.open(store_url, "a", budget=4_000) as other:
+        stop = one.subscribe(fail)
+        one.append(user("begin"))
+        stop()
+        other.append(says("from the other"))
+        one.append(text_message("custom-1", "user", "mine", MessageMeta()))
+        view = one.compile()
+
+        assert [message["content"] for message in view.to("openai")] == ["begin", "from the other", "mine"]
+        assert one.call(view.number).payload == view.payload
+        assert one.recall("custom-1") == other.recall("custom-1") if other.refresh() else False
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_noticed(store_url: str) -> None:
+    """And costs nothing but the time to read the log."""
+    with Store(store_url) as store:
+        with Session.open(store, "a", budget=4_000) as session:
+            played(session, list(coding_session())[:120])
+            expected = session.preview().payload
+        with store.reading() as connection:
+            data = bytes(connection.scalar(checkpoints.select().with_only_columns(checkpoints.c.data)))
+        for place in range(30, len(data), len(data) // 25):
+            flipped = bytearray(data)
+            flipped[place] ^= 1 << place % 8
+            with store.writing() as connection:
+                connection.execute(checkpoints.update().values(data=bytes(flipped)))
+            with Session.open(store, "a", budget=4_000) as again:
+                assert again.preview().payload == expected
+
+
+def test_a_snapshot_stays_as_it_was_when_its_log_leaves_memory(store_url: str) -> None:
+    """Whoever holds one sees what was there then."""
+    with Session.open(store_url, "a", budget=4_000) as session:
+        session.append(user("first"))
+        early, running = session.context, session.context.log.events(0, 3)
+        next(running)
+        for turn in range(5):
+            session.extend([user(f"question {turn}-{number}") for number in range(800)])
+            session.compile()
+        assert session.context.log.base > 1_000
+        assert [message.text for message in early.messages] == ["first"]
+        assert [event.seq for event in running] == [1, 2]
+        assert [message.text for message in session.messages[1:3]] == ["question 0-0", "question 0-1"]
+
+
+def test_a_large_batch_stays_open_across_processes(store_url: str) -> None:
+    """However many calls it has, each result finds its call."""
+    many = 300
+    with Session.open(store_url, "a") as session:
+        session.extend([user("go"), calls(*(call(f"c{n}", "Read", file_path=f"{n}.py") for n in range(many)))])
+        session.extend([user(f"meanwhile {n}") for n in range(200)])
+    with Session.open(store_url, "a") as again:
+        again.extend([result(f"c{n}", f"content {n}") for n in range(many)])
+        assert [message.meta.tool_name for message in again.messages[-many:]] == ["Read"] * many
+
+
+def test_a_program_that_goes_back_to_its_old_tools_has_them(store_url: str) -> None:
+    """What is given counts; only what is given as the last time leaves a change in its course alone."""
+    for system in ("one", "two", "one"):
+        with Session.open(store_url, "a", system=system) as session:
+            assert session.context.system == system
+    with Session.open(store_url, "a", system="one") as session:
+        session.reframe(system="changed on the way")
+    with Session.open(store_url, "a", system="one") as session:
+        assert session.context.system == "changed on the way"
+    with Session.open(store_url, "a", system="two") as session:
+        assert session.context.system == "two"
+
+
+def test_a_profile_of_ones_own_can_be_replaced_by_a_budget(store_url: str) -> None:
+    """As the error says that asks for one."""
+    with Session.open(store_url, "a", model=ModelProfile(name="in-house-7", window=8_000)) as session:
+        session.append(user("hello"))
+    with Session.open(store_url, "a", budget=4_000) as again:
+        assert again.compile().budget == TokenBudget(window=4_000, used=again.compile().tokens)
+
+
+def test_options_that_cannot_work_leave_nothing_behind(store_url: str) -> None:
+    """Not even an empty session."""
+    with pytest.raises(ConfigError, match="`budget` must be"):
+        Session.open(store_url, "a", budget=-1)
+    with Store(store_url) as store:
+        assert store.sessions() == []
+
+
+def test_a_closed_session_compiles_nothing(store_url: str) -> None:
+    """A call that nobody records is not made."""
+    session = Session.open(store_url, "a", budget=4_000)
+    session.append(user("hello"))
+    session.close()
+    with pytest.raises(StoreError, match="is closed"):
+        session.compile()
+
+
+@pytest.mark.parametrize("moment", [float("nan"), float("inf"), 1.7e12, -1.0])
+def test_a_time_that_is_none_is_refused(moment: float) -> None:
+    """Milliseconds above all."""
+    session = Session(budget=4_000)
+    with pytest.raises(ConfigError, match="in seconds since 1970"):
+        session.append(user("hello"), time=moment)
+    with pytest.raises(ConfigError, match="`now`"):
+        session.compile(now=moment)
+    assert session.context.length == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_goes_on_by_itself(store_url: str) -> None:
+    """Connections are not shared with it."""
+    code = """
+import os, sys
+from foveate import Session
+session = Session.open(sys.argv[1], "a", budget=4_000)
+children = []
+for child in range(4):
+    pid = os.fork()
+    if pid == 0:
+        for number in range(10):
+            session.append({"role": "user", "content": f"{child}-{number}"})
+        os._exit(0)
+    children.append(pid)
+for number in range(10):
+    session.append({"role": "user", "content": f"parent-{number}"})
+assert [os.waitpid(pid, 0)[1] for pid in children] == [0] * 4
+session.close()
+"""
+    subprocess.run([sys.executable, "-c", code, store_url], check=True, timeout=120)
+    with Session.open(store_url, "a") as session:
+        assert len(session.messages) == len({message.text for message in session.messages}) == 50

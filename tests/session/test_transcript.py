@@ -20,7 +20,7 @@ from tests.properties.play import Player, random_ops
 
 from foveate import ConfigError, Session
 from foveate.log.events import DiagnosticRecorded, Event, MessageAppended, Tagged
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, MessageMeta, Text, Thinking, ToolCall, ToolResult, text_message
 from foveate.sample import coding_session
 from foveate.session.transcript import Transcript, TranscriptFile, transcript_text
 
@@ -186,11 +186,12 @@ def test_the_assistant_is_named_once_for_all_it_does_in_a_turn() -> None:
 
 def test_times_that_cannot_be_shown_are_left_out() -> None:
     """Whatever a caller took for a time."""
-    session = Session()
+    context = Session().context
+    message = text_message("m1", "user", "a", MessageMeta())
     for moment in (float("nan"), float("inf"), 1e30, -1e30, 0.0):
-        session.append(user("a"), time=moment)
+        context = context.with_events([MessageAppended(message=message)], time=moment)
 
-    assert re.findall("## You.*", transcript_text(session.events)) == ["## You"] * 4 + [
+    assert re.findall("## You.*", transcript_text(context.events)) == ["## You"] * 4 + [
         "## You · 1970-01-01 00:00:00 UTC"
     ]
 

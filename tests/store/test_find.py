@@ -79,6 +79,24 @@ def test_a_large_append_is_found_as_well(store: Store) -> None:
         assert found(store, "remark 299") == [("third", "m300")] or ("third", "m300") in found(store, "remark 299")
 
 
+def test_a_filter_finds_what_is_behind_thousands_of_others(store: Store) -> None:
+    """A word that everybody uses is looked up from the newest place on, as far back as it takes."""
+    with Session.open(store, "long") as session:
+        session.append(user("the gadget must be blue"))
+        session.extend([says(f"gadget {number} is made") for number in range(11_000)])
+        assert found(store, "gadget", roles=["user"]) == [("long", "m1")]
+
+
+def test_a_damaged_row_hides_only_itself(store: Store) -> None:
+    """Search goes on with what can be read, and so does closing."""
+    with Session.open(store, "broken") as session:
+        session.extend([user("a walrus"), user("another walrus")])
+    damage = "UPDATE events SET body = '{' WHERE kind = 'message_appended' AND body LIKE '%%a walrus%%'"
+    with store.writing() as connection:
+        connection.exec_driver_sql(damage.replace("%%", "%") if connection.dialect.name == "sqlite" else damage)
+    assert found(store, "walrus") == [("broken", "m2")]
+
+
 class Meaning:
     """An embedder that knows two topics."""
 

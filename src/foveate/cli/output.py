@@ -71,6 +71,8 @@ def write_bytes(chunks: Iterable[bytes], output: str | None) -> None:
             sys.stdout.buffer.write(chunk)
         return
     path = Path(output)
+    if path.is_dir() or not path.name:
+        raise FoveateError(f"cannot write {output!r}: it is a folder; name a file in it")
     # A name of our own in the same folder: renaming works only within one file system.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

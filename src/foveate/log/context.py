@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Protocol, overload
 
@@ -86,6 +88,8 @@ class Log:
 
     def retract(self, length: int) -> None:
         """Take back the events from number `length` on, which a store refused and nobody has seen."""
+        # A fold that went on over them cannot be taken back.
+        self.memo = {key: value for key, value in self.memo.items() if getattr(value, "length", 0) <= length}
         while len(self) > length:
             body = self._events.pop().body
             if isinstance(body, MessageAppended):
@@ -116,10 +120,16 @@ class Log:
 
     def events(self, first: int, last: int) -> Iterator[Event]:
         """The events from number `first` to before `last`."""
-        if first < self.base:
-            yield from self._archived(first, min(last, self.base))
-        for index in range(max(first, self.base), last):
-            yield self._events[index - self.base]
+        index = first
+        while index < last:
+            # Asked anew each time: what was in memory may have been released meanwhile.
+            if index >= self.base:
+                yield self._events[index - self.base]
+                index += 1
+                continue
+            for event in self._archived(index, min(last, self.base)):
+                yield event
+                index += 1
 
     def message(self, position: int) -> Message:
         """The message at a position."""
@@ -143,7 +153,7 @@ class Log:
         return next((call for position, call in reversed(places) if position < before), None)
 
     def recent_calls(self, most: int) -> list[ToolCall]:
-        """The newest tool calls, oldest first."""
+        """The newest tool calls, oldest first: so many, and all of the oldest message among them."""
         newest: list[ToolCall] = []
         for message in reversed(self._messages):
             if len(newest) >= most:
@@ -152,10 +162,12 @@ class Log:
                 newest += reversed(message.calls)
         if len(newest) < most:
             newest += reversed(self._earlier())
-        return newest[:most][::-1]
+        return newest[::-1]
 
     def _earlier(self) -> list[ToolCall]:
-        return [call for places in self._calls.values() for position, call in places if position < 0]
+        """The calls that are remembered although their messages are not in memory."""
+        places = [place for some in self._calls.values() for place in some if place[0] < self.message_base]
+        return [call for _, call in sorted(places, key=itemgetter(0))]
 
     def branch(self, length: int) -> Log:
         """Another log with the same first events."""
@@ -187,18 +199,20 @@ class Messages(Sequence[Message]):
     def __getitem__(self, index: slice) -> Sequence[Message]: ...
     def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
         if isinstance(index, slice):
-            return tuple(self._log.message(i) for i in range(*index.indices(self._length)))
+            places = range(*index.indices(self._length))
+            self._log.prefetch(places)
+            return tuple(self._log.message(place) for place in places)
         if not -self._length <= index < self._length:
             raise IndexError(f"message {index} of {self._length}")
         return self._log.message(index if index >= 0 else self._length + index)
 
     def __iter__(self) -> Iterator[Message]:
-        if self._log.message_base:
+        archived = min(self._length, self._log.message_base)
+        if archived:
             # Asked for one by one, archived messages would be a query each.
-            for event in self._log.events(0, self._log.base):
-                if isinstance(event.body, MessageAppended):
-                    yield event.body.message
-        for index in range(self._log.message_base, self._length):
+            bodies = (event.body for event in self._log.events(0, self._log.base))
+            yield from islice((body.message for body in bodies if isinstance(body, MessageAppended)), archived)
+        for index in range(archived, self._length):
             yield self._log.message(index)
 
 
@@ -218,6 +232,8 @@ class AgentContext:
     step: int = 0
     execution_id: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    # The framing that the session was last begun or opened with; it may have been changed since.
+    begun: FramingSet | None = None
 
     @property
     def messages(self) -> Messages:
@@ -271,5 +287,7 @@ def _note(context: AgentContext, changes: dict[str, Any], body: Body) -> None:
             changes["execution_id"] = execution_id
         case FramingSet():
             changes.update(system=body.system, tools=body.tools, response_format=body.response_format, model=body.model)
+            if body.given or changes.get("begun", context.begun) is None:
+                changes["begun"] = body
         case _:
             return

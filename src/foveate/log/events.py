@@ -25,6 +25,8 @@ class FramingSet(_Body, frozen=True, tag="framing_set"):
     tools: tuple[dict[str, Any], ...] = ()
     response_format: dict[str, Any] | None = None
     model: str | None = None
+    # Whether a session was begun or opened with it, not changed in its course.
+    given: bool = False
 
 
 class MessageAppended(_Body, frozen=True, tag="message_appended"):

@@ -12,7 +12,7 @@ import zstandard
 from foveate.budget.tokens import TokenCounter, counter_for
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.rebuild import rebuilt
-from foveate.errors import ConflictError, LogError, StoreError
+from foveate.errors import ConfigError, ConflictError, FoveateError, LogError, StoreError
 from foveate.log.context import AgentContext, Log
 from foveate.log.events import Event
 from foveate.recall import PassageIndex
@@ -52,6 +52,8 @@ def opened(
     options: dict[str, Any],
 ) -> AnySession:
     """A session of a store, as it was left, or a new one."""
+    # Options that cannot work are refused before anything is made in the store.
+    kind(**options)
     journal = StoreJournal.open(store, session_id, vault=vault)
     try:
         counter = _counter(options, journal.model)
@@ -63,11 +65,22 @@ def opened(
                 # Another process began it, or went on with it, at this moment.
                 continue
         if transcript is not None:
-            TranscriptFile(transcript).attach(session)
+            _follow(session, transcript)
     except BaseException:
         journal.release()
         raise
     return session
+
+
+def _follow(session: Session, transcript: str | Path) -> None:
+    file = TranscriptFile(transcript)
+    try:
+        file.attach(session)
+    except ConfigError:
+        # Another process may have written to both since the session was read.
+        if not session.refresh():
+            raise
+        file.attach(session)
 
 
 def _counter(options: Mapping[str, Any], recorded: str | None) -> TokenCounter:
@@ -120,7 +133,8 @@ class StoreJournal:
     @property
     def model(self) -> str | None:
         """The model that the session was last framed with."""
-        return self.info.metadata.get("model")
+        model = self.info.metadata.get("model")
+        return model if isinstance(model, str) else None
 
     def load(self, counter: TokenCounter) -> AgentContext:
         """The session as it stands: from its newest checkpoint on, or from its first event."""
@@ -163,8 +177,8 @@ class StoreJournal:
         try:
             if self._wrote:
                 self._finish(context, counter)
-        except StoreError as error:
-            # Both only save time later.
+        except FoveateError as error:
+            # All of it only saves time later.
             log_failure(self.info.session_id, error)
         finally:
             self.release()
@@ -172,7 +186,7 @@ class StoreJournal:
     def _finish(self, context: AgentContext, counter: TokenCounter) -> None:
         if context.length - self._saved >= _WORTH_CLOSING:
             self._save(context, counter)
-        self._store.note_tokens(self.info, timeline_of(context, counter).logged)
+        self._store.note_tokens(self.info, timeline_of(context, counter).logged, events=context.length)
         index_backlog(self._store, self.info, most=_INDEXED_CLOSING)
 
     def release(self) -> None:
@@ -196,8 +210,9 @@ class StoreJournal:
         if found is not None:
             try:
                 context = resumed(zstandard.ZstdDecompressor().decompress(found[1]), self._reader, counter)
-            except (LogError, zstandard.ZstdError):
+            except (LogError, zstandard.ZstdError) as error:
                 # A checkpoint only saves time: without it the log is folded from its beginning.
+                log_failure(self.info.session_id, error)
                 return self._empty()
             self._saved = max(self._saved, found[0])
             return context
@@ -209,13 +224,18 @@ class StoreJournal:
     def _refolded(self, context: AgentContext, counter: TokenCounter, *, save: bool) -> AgentContext:
         data = checkpoint_of(context, timeline_of(context, counter))
         if save:
-            self._write(context.length, data, counter)
+            try:
+                self._write(context.length, data, counter)
+            except StoreError as error:
+                # A store that can only be read can still be read.
+                log_failure(self.info.session_id, error)
         return resumed(data, self._reader, counter)
 
     def _save(self, context: AgentContext, counter: TokenCounter) -> None:
         self._write(context.length, checkpoint_of(context, timeline_of(context, counter)), counter)
 
     def _write(self, length: int, data: bytes, counter: TokenCounter) -> None:
-        packed = zstandard.ZstdCompressor(level=3).compress(data)
+        # With a checksum: a damaged one must be noticed, not believed.
+        packed = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(data)
         self._store.save_checkpoint(self.info, checkpoint_name(counter), length, packed, keep_every=_KEPT_EVERY)
         self._saved = length

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from foveate.budget.tokens import TokenCounter
-from foveate.errors import ConflictError, FoveateError, StoreError
+from foveate.errors import ConflictError, StoreError
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, Event
 from foveate.session.journal import Journal
@@ -17,6 +17,8 @@ from foveate.session.observing import Observers, log_failure
 
 _ATTEMPTS: Final = 500
 _LONGEST_WAIT: Final = 0.05
+# Events of a session that nobody compiles; a compile lets go of them earlier.
+_IN_MEMORY: Final = 40_000
 
 
 class Keeper:
@@ -34,19 +36,12 @@ class Keeper:
 
         If another writer was first, its events are taken in and `make` is asked again, unless `retry` is off.
         """
-        if self._closed:
-            raise StoreError(f"session {self.context.session!r} is closed; open it again to append to it")
+        self.check_open()
         for wait in attempts(self.context.session):
             before = self.context
-            after = make(before.with_events(self._unwritten) if self._unwritten else before)
             try:
-                if self.journal is not None:
-                    self.journal.append(list(after.log.events(before.length, after.length)))
-            except FoveateError as error:
-                if after.log is before.log:
-                    before.log.retract(before.length)
-                if not isinstance(error, ConflictError):
-                    raise
+                after = self._written(before, make)
+            except ConflictError:
                 self.refresh()
                 if not retry:
                     raise
@@ -57,12 +52,33 @@ class Keeper:
             return before
         raise AssertionError("attempts raise when they are used up")
 
+    def _written(self, before: AgentContext, make: Callable[[AgentContext], AgentContext]) -> AgentContext:
+        after = before
+        try:
+            after = make(before)
+            if self._unwritten:
+                after = after.with_events(self._unwritten)
+            if self.journal is not None:
+                self.journal.append(list(after.log.events(before.length, after.length)))
+        except BaseException:
+            # Nobody has seen these events, and others will take their numbers.
+            before.log.retract(before.length)
+            raise
+        if self.journal is not None and after.length - after.log.base > _IN_MEMORY:
+            after.log.release(after.length - _IN_MEMORY // 2)
+        return after
+
     def refresh(self) -> list[Event]:
         """Take in what other writers appended since."""
         events = self.journal.since(self.context.length) if self.journal is not None else []
         if events:
             self._go_on(self.context.with_recorded(events))
         return events
+
+    def check_open(self) -> None:
+        """Raise `StoreError` if the session was closed."""
+        if self._closed:
+            raise StoreError(f"session {self.context.session!r} is closed; open it again to go on with it")
 
     def save(self, counter: TokenCounter) -> None:
         """See to it that the session can be opened quickly."""
@@ -74,9 +90,15 @@ class Keeper:
 
     def close(self, counter: TokenCounter) -> None:
         """Let go of the journal; from here on nothing can be appended."""
-        if self.journal is not None and not self._closed:
-            self._closed = True
-            self.journal.close(self.context, counter)
+        if self.journal is None or self._closed:
+            return
+        try:
+            if self._unwritten:
+                self.commit(lambda context: context)
+        except StoreError as error:
+            log_failure(self.context.session, error)
+        self._closed = True
+        self.journal.close(self.context, counter)
 
     def failed(self, error: StoreError) -> None:
         """Note that something could not be written; it is said in the log as soon as something can be."""

@@ -39,10 +39,10 @@ class Means:
         self._use(framing)
 
     def follow(self, framing: FramingSet) -> None:
-        """Compile with a framing that another writer gave the session."""
+        """Compile with a framing that the session has by what others or earlier ones did."""
         if framing != self.framing:
             try:
-                self.adopt(framing)
+                self.adopt(framing, self.profile if self.framing.model == framing.model else None)
             except UnknownModelError:
                 # A profile of one's own is known only to who made it: the others go on with theirs.
                 self._use(framing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -18,6 +18,17 @@ from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet, Tag
 from foveate.log.messages import Message
 from foveate.log.text import encodable, own_copy
 from foveate.views.timeline import timeline_of
+
+# The end of the year 9999, and more tokens than anybody will ever send.
+_LAST_SECOND: Final = 253_402_300_800
+_MOST_TOKENS: Final = 2**53
+
+
+def moment(option: str, time: float | None) -> float | None:
+    """A time in seconds, if it is one that a calendar has."""
+    if time is not None and not 0 <= time < _LAST_SECOND:
+        raise ConfigError(f"`{option}` is a time in seconds since 1970, got {time!r}; divide milliseconds by 1,000")
+    return time
 
 
 def said(system: str | None) -> str | None:
@@ -69,9 +80,9 @@ def continued_options(context: AgentContext, options: Mapping[str, Any]) -> dict
     """The options of a session that goes on from a context: framing that is not given is as it was left."""
     chosen = dict(options)
     recorded = framing_of(context)
-    begun = _begun_with(context)
+    begun = context.begun or FramingSet()
     for name in ("system", "tools", "response_format", "model"):
-        # Given as at the beginning, an option says what the session began with, not what it became since.
+        # Given as the last time, an option says what the program always begins with, not what the session became since.
         changed = getattr(recorded, name) != getattr(begun, name)
         if changed and name in chosen and _same(name, chosen[name], begun):
             del chosen[name]
@@ -86,7 +97,7 @@ def continued_options(context: AgentContext, options: Mapping[str, Any]) -> dict
 def usage(input_tokens: int, cached_tokens: int | None, call: int) -> UsageReported:
     """What a provider counted for a call."""
     for name, value in (("input_tokens", input_tokens), ("cached_tokens", cached_tokens)):
-        if value is not None and (not isinstance(value, int) or value < 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if value is not None and not (isinstance(value, int) and 0 <= value < _MOST_TOKENS):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"`{name}` must be a number of tokens, 0 or more, got {value!r}")
     if call < 1:
         raise ConfigError("usage was reported before any call; `compile()` first")
@@ -152,17 +163,6 @@ def unknown_ids(context: AgentContext, messages: tuple[Message, ...], counter: T
             raise MessageError(f"message {index}: `id` {message_id!r} looks like one of ours; leave it empty")
         seen.add(message_id)
     return context
-
-
-def _begun_with(context: AgentContext) -> FramingSet:
-    """The framing that a session was begun with: its first event, but for logs made by hand."""
-    if not context.length:
-        return FramingSet()
-    first = context.log.event(0).body
-    if isinstance(first, FramingSet):
-        return first
-    later = (event.body for event in context.log.events(0, context.length))
-    return next((body for body in later if isinstance(body, FramingSet)), FramingSet())
 
 
 def _same(name: str, given: Any, begun: FramingSet) -> bool:

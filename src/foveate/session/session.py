@@ -126,7 +126,8 @@ class Session:
                 tools=records.definitions(tools),
                 response_format=records.plain(response_format),
                 model=self._means.framing.model,
-            )
+            ),
+            given=True,
         )
 
     @classmethod
@@ -173,11 +174,10 @@ class Session:
         session._keeper = Keeper(context, journal)
         if journal is not None:
             means.search_in(journal.index())
+        means.follow(given)
         if not context.length or given != recorded:
-            means.adopt(given, means.profile)
-            session._commit(lambda now: now.with_events([given]), retry=False)
-        else:
-            means.adopt(recorded, means.profile)
+            framing = msgspec.structs.replace(given, given=True)
+            session._commit(partial(AgentContext.with_events, bodies=[framing]), retry=False)
         return session
 
     def __enter__(self) -> Self:
@@ -201,7 +201,7 @@ class Session:
     def extend(self, messages: Iterable[Mapping[str, Any] | Message], *, time: float | None = None) -> list[str]:
         """Append messages as they arrived; all of them, or none if one is malformed. Returns their ids."""
         decoded = tuple(openai_chat.decode(raw, where=f"message {index}") for index, raw in enumerate(messages))
-        step = AgentStep(messages=decoded, time=time)
+        step = AgentStep(messages=decoded, time=records.moment("time", time))
         before = self._commit(
             lambda context: self._router.route(records.unknown_ids(context, step.messages, self._means.counter), step)
         )
@@ -209,6 +209,7 @@ class Session:
 
     def next_execution(self, *, time: float | None = None) -> None:
         """End the running turn: its tool traffic is history from here on."""
+        records.moment("time", time)
         self._commit(lambda context: self._router.next_execution(context, time=time))
 
     def pin(self, message_id: str) -> None:
@@ -251,6 +252,7 @@ class Session:
 
     def record(self, *bodies: Body, time: float | None = None) -> None:
         """Append events; subscribers are told."""
+        records.moment("time", time)
         self._commit(lambda context: context.with_events(bodies, time=time))
 
     def refresh(self) -> int:
@@ -287,7 +289,11 @@ class Session:
         if self._summarizer is not None:
             request = pending_summary(self.preview(now=now, sections=sections))
             if request is not None:
-                self.record(await summarised(self._summarizer, request, timeout, self._means.counter), time=now)
+                written = await summarised(self._summarizer, request, timeout, self._means.counter)
+                try:
+                    self.record(written, time=now)
+                except StoreError as error:
+                    self._keeper.failed(error)
         return self.compile(now=now, sections=sections)
 
     def call(self, number: int) -> CompiledContext:
@@ -355,9 +361,9 @@ class Session:
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _frame(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
+    def _frame(self, framing: FramingSet, profile: ModelProfile | None = None, *, given: bool = False) -> None:
         self._means.adopt(framing, profile)
-        self.record(framing)
+        self.record(msgspec.structs.replace(framing, given=given))
 
     @property
     def _context(self) -> AgentContext:
@@ -374,6 +380,8 @@ class Session:
             self._means.follow(records.framing_of(self._context))
 
     def _compiled(self, now: float | None, sections: tuple[ContextSection, ...]) -> CompiledContext:
+        records.moment("now", now)
+        self._keeper.check_open()
         for wait in attempts(self.id):
             found = self._means.recalled(self._context)
             view = self._view(found, now, sections)

@@ -80,7 +80,8 @@ def handle_of(kind: str, sha256: str) -> str:
 
 def keep(connection: Connection, session: int, pieces: Iterable[Piece], now: datetime) -> None:
     """Store texts that are not stored yet, and note that a session uses them."""
-    wanted = {piece.sha256: piece for piece in pieces}
+    # In one order for everybody: two that wait for each other's rows would never end.
+    wanted = {piece.sha256: piece for piece in sorted(pieces, key=lambda piece: piece.sha256)}
     if not wanted:
         return
     known = set(connection.scalars(select(artifacts.c.sha256).where(artifacts.c.sha256.in_(wanted))))

@@ -49,8 +49,7 @@ def _index_next(store: Store, info: SessionInfo, room: int) -> int:
         state = locked(connection, info.key, info.session_id)
         end = min(state.messages, state.indexed + room)
         reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
-        said = reader.messages(range(state.indexed, end))
-        if said:
-            index_messages(connection, info.key, list(said.items()))
-            connection.execute(update(sessions).where(sessions.c.id == info.key).values(indexed=end))
-        return len(said)
+        # A damaged row keeps nobody from finding the others.
+        index_messages(connection, info.key, list(reader.readable(range(state.indexed, end)).items()))
+        connection.execute(update(sessions).where(sessions.c.id == info.key).values(indexed=end))
+        return int(end - state.indexed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ def url_of(store: str | Path) -> URL:
         raise ConfigError(
             "`store` is empty; give a file such as agent.db, or an address such as postgresql://host/name"
         )
+    if re.match(r"(sqlite|postgres(ql)?)\S*:/*[^/]", given) and "://" not in given:
+        raise ConfigError(f"`store` {given!r} is no address; after the scheme stands ://, as in postgresql://host/name")
     if "://" not in given:
         return URL.create("sqlite", database=str(Path(given).expanduser()))
     try:
@@ -46,7 +49,8 @@ def shown(url: URL) -> str:
     """An address as it may be shown: a file by its path, a server without the password."""
     if url.get_backend_name() == "sqlite":
         return repr(url.database or ":memory:")
-    return repr(url.set(drivername="postgresql").render_as_string(hide_password=True))
+    plain = url.set(drivername="postgresql") if url.get_backend_name() == "postgresql" else url
+    return repr(plain.render_as_string(hide_password=True))
 
 
 def opened(url: URL, *, create: bool) -> Engine:
@@ -77,7 +81,8 @@ def translated(url: URL) -> Generator[None, None, None]:
 
 def _sqlite(url: URL, *, create: bool) -> Engine:
     database = url.database
-    if database and database != ":memory:":
+    # An address of SQLite's own (`file:…?mode=ro&uri=true`) says itself what is to be made.
+    if database and database != ":memory:" and not database.startswith("file:"):
         path = Path(database)
         if not create and not path.exists():
             raise StoreError(f"no store at {shown(url)}; name another with `--store`, or append to a session first")

@@ -139,7 +139,7 @@ class Search:
             (key, position): message
             for key, positions in wanted.items()
             if key in self._readers
-            for position, message in self._readers[key].messages(positions).items()
+            for position, message in self._readers[key].readable(positions).items()
         }
 
 

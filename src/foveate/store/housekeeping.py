@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, select, update
 from sqlalchemy import delete as remove
 
 from foveate.budget.accounting import Precounted, message_tokens
@@ -23,7 +24,7 @@ from foveate.log.messages import Message
 from foveate.store.artifacts import drop_unused
 from foveate.store.backlog import Progress, index_backlog
 from foveate.store.engine import insert_ignoring
-from foveate.store.info import SessionInfo, utc
+from foveate.store.info import SessionInfo, new_row, utc
 from foveate.store.reader import Reader
 from foveate.store.schema import artifact_uses, checkpoints, context_summaries, embeddings, events, sessions
 from foveate.store.search import unindex_session
@@ -78,11 +79,16 @@ def import_lines(
 
     Only the session's name changes, and only with `as_session`.
     """
-    events = _checked(lines, as_session)
-    first = next(events)
-    with store.writing() as connection:
-        writer = _begun(connection, first.session, vault_name)
-        _write(connection, writer, chain([first], events), progress)
+    with TemporaryFile() as spool:
+        # All of it first: whoever sends the lines may be slow, and nobody else could write meanwhile.
+        for _ in _checked(_copied(lines, spool), as_session):
+            pass
+        spool.seek(0)
+        events = _checked(spool, as_session)
+        first = next(events)
+        with store.writing() as connection:
+            writer = _begun(connection, first.session, vault_name)
+            _write(connection, writer, chain([first], events), progress)
     return _findable(store, first.session, progress)
 
 
@@ -96,7 +102,7 @@ def fork(store: Store, info: SessionInfo, new_id: str, *, at: int | None = None)
     with store.writing() as connection:
         # The copy is made from one moment of the log, inside the transaction that writes it.
         reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
-        end = _state(connection, info).events if at is None else _end(connection, reader, info, at)
+        end = locked(connection, info.key, info.session_id).events if at is None else _end(connection, reader, info, at)
         copied = (msgspec.structs.replace(event, session=new_id) for event in reader.events(0, end))
         _write(connection, _begun(connection, new_id, info.vault_name), copied, None)
     return _findable(store, new_id, None)
@@ -112,17 +118,15 @@ def delete(store: Store, info: SessionInfo) -> None:
     with store.writing() as connection:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA secure_delete = ON")
-        messages = _state(connection, info).messages
+        messages = locked(connection, info.key, info.session_id).messages
         unindex_session(connection, info.key, _readable(connection, info, messages))
-        if connection.dialect.name == "sqlite":
-            # Until segments are merged, the full-text index only marks what it should forget.
-            connection.exec_driver_sql("INSERT INTO passages_text(passages_text) VALUES ('optimize')")
         first, behind = info.key << ROW_BITS, info.key + 1 << ROW_BITS
         connection.execute(remove(embeddings).where(embeddings.c.passage >= first, embeddings.c.passage < behind))
         for table in (events, context_summaries, checkpoints, artifact_uses):
             connection.execute(remove(table).where(table.c.session == info.key))
         connection.execute(remove(sessions).where(sessions.c.id == info.key))
         drop_unused(connection)
+    _forget_words(store)
     _empty_journal(store)
 
 
@@ -185,21 +189,15 @@ def _misplaced(event: Event, session: str, count: int, calls: int) -> str | None
     return None
 
 
+def _copied(lines: Iterable[bytes], spool: IO[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        spool.write(line if line.endswith(b"\n") else line + b"\n")
+        yield line
+
+
 def _begun(connection: Connection, session_id: str, vault_name: str) -> Writer:
     """The writer of a session that is begun in this transaction."""
-    if not session_id.strip():
-        raise ConfigError("the session's id is empty; give a name such as 'task-42' with `--as`")
-    now = datetime.now(UTC)
-    row = {
-        "session_id": session_id,
-        "vault_name": vault_name,
-        "title": "",
-        "metadata": "{}",
-        "tags": "{}",
-        **dict.fromkeys(("events", "messages", "tokens", "calls", "indexed"), 0),
-        "created_at": now,
-        "last_activity_at": now,
-    }
+    row = new_row(session_id, vault_name)
     key = connection.scalar(insert_ignoring(connection, sessions).returning(sessions.c.id), row)
     if key is None:
         raise StoreError(f"session {session_id!r} is in this store already; give another name with `--as`")
@@ -253,15 +251,6 @@ def _findable(store: Store, session_id: str, progress: Progress | None) -> Sessi
     return store.session(session_id)
 
 
-def _state(connection: Connection, info: SessionInfo) -> Row[Any]:
-    """The row of a session, which nobody else changes until the transaction ends."""
-    row = locked(connection, info.key, info.session_id)
-    if row.session_id != info.session_id:
-        # SQLite gives the number of a deleted session to the next one.
-        raise StoreError(f"session {info.session_id!r} was deleted; `foveate sessions` lists the others")
-    return row
-
-
 # --- where a log may be cut ---------------------------------------------------------------------------------------
 
 
@@ -274,7 +263,7 @@ class _Pair(NamedTuple):
 
 def _end(connection: Connection, reader: Reader, info: SessionInfo, at: int) -> int:
     """The number of the first event that belongs to what came after message number `at`."""
-    state = _state(connection, info)
+    state = locked(connection, info.key, info.session_id)
     if not 1 <= at <= state.messages:
         raise ConfigError(f"`at` {at} is no message of session {info.session_id!r}; it has 1 to {state.messages}")
     if at == state.messages:
@@ -329,13 +318,14 @@ def _readable(connection: Connection, info: SessionInfo, count: int) -> Iterator
     """The messages of a session with their positions, but for those in damaged rows: these must not keep it alive."""
     reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
     for start in range(0, count, _READ_TOGETHER):
-        stretch = range(start, min(count, start + _READ_TOGETHER))
-        try:
-            yield from reader.messages(stretch).items()
-        except (LogError, StoreError):
-            for position in stretch:
-                with suppress(LogError, StoreError):
-                    yield position, reader.message(position)
+        yield from reader.readable(range(start, min(count, start + _READ_TOGETHER))).items()
+
+
+def _forget_words(store: Store) -> None:
+    """Merge the full-text index: until then it only marks what it should forget."""
+    with store.writing() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("INSERT INTO passages_text(passages_text) VALUES ('optimize')")
 
 
 def _empty_journal(store: Store) -> None:

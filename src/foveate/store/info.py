@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from foveate.errors import ConfigError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionInfo:
@@ -59,3 +61,21 @@ def utc(moment: datetime) -> datetime:
     """A moment as it came out of a store, with its zone."""
     # SQLite gives times back without their zone.
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def new_row(session_id: str, vault_name: str) -> dict[str, Any]:
+    """The row of a session that has nothing in it yet."""
+    for option, name in (("session_id", session_id), ("vault", vault_name)):
+        if not name.strip() or not name.isprintable():
+            raise ConfigError(f"`{option}` {name!r} is no name; give one such as 'task-42'")
+    now = datetime.now(UTC)
+    return {
+        "session_id": session_id,
+        "vault_name": vault_name,
+        "title": "",
+        "metadata": "{}",
+        "tags": "{}",
+        **dict.fromkeys(("events", "messages", "tokens", "calls", "indexed"), 0),
+        "created_at": now,
+        "last_activity_at": now,
+    }

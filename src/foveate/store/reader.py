@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Select, select
 
-from foveate.errors import LogError, UnknownReferenceError
+from foveate.errors import LogError, StoreError, UnknownReferenceError
 from foveate.log.events import CallRecorded, Event, MessageAppended
 from foveate.log.messages import Message
 from foveate.store.artifacts import texts
+from foveate.store.engine import storable
 from foveate.store.rows import event_of, hashes_of
 from foveate.store.schema import checkpoints
 from foveate.store.schema import events as table
@@ -74,10 +75,22 @@ class Reader:
             self._known.popitem(last=False)
         return found
 
+    def readable(self, positions: Sequence[int]) -> dict[int, Message]:
+        """The messages at positions of the log, but for those in damaged rows."""
+        try:
+            return self.messages(positions)
+        except (LogError, StoreError):
+            found: dict[int, Message] = {}
+            for position in positions:
+                with suppress(LogError, StoreError):
+                    found[position] = self.message(position)
+            return found
+
     def position(self, message_id: str) -> int | None:
         """The place of a message in the log."""
         query = select(table.c.position).where(table.c.session == self.key)
-        named = query.where(table.c.ref == message_id, table.c.position.is_not(None)).order_by(table.c.seq.desc())
+        said = query.where(table.c.ref == storable(message_id), table.c.position.is_not(None))
+        named = said.order_by(table.c.seq.desc())
         with self._reading() as connection:
             found = connection.scalar(named.limit(1))
             if found is None and message_id[:1] == "m" and message_id[1:].isascii() and message_id[1:].isdigit():

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
+from weakref import WeakSet
 
-from sqlalchemy import Connection, Select, delete, select, update
+from sqlalchemy import Connection, Engine, Select, delete, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from foveate.errors import ConfigError, ConflictError, StoreError, UnknownReferenceError
@@ -23,13 +25,24 @@ from foveate.store.backlog import index_backlog
 from foveate.store.embeddings import embed_backlog
 from foveate.store.engine import insert_ignoring, opened, shown, translated, url_of, writing
 from foveate.store.find import Filters, Search, SearchHit
-from foveate.store.info import SessionInfo, info_of
+from foveate.store.info import SessionInfo, info_of, new_row
 from foveate.store.migrate import migrated
 from foveate.store.reader import Reader
 from foveate.store.schema import checkpoints, sessions
 from foveate.store.writer import Writer
 
 DEFAULT_VAULT: Final = "default"
+# A connection must not be shared with a process that was forked off: its side of it is forgotten, not closed.
+_open_engines: Final[WeakSet[Engine]] = WeakSet()
+
+
+def _forget_connections() -> None:
+    for engine in list(_open_engines):
+        engine.dispose(close=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_connections)
 
 
 class Store:
@@ -46,6 +59,7 @@ class Store:
         self.url = url_of(location)
         with translated(self.url):
             self._engine = opened(self.url, create=create)
+            _open_engines.add(self._engine)
             self._writes = writing(self._engine)
             try:
                 migrated(self._engine, create=create)
@@ -98,18 +112,17 @@ class Store:
             return found
         known = [one.session_id for one in self.sessions()]
         close = difflib.get_close_matches(session_id, known, n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"it has {len(known)} sessions"
+        hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"it has {len(known)} of them;"
         raise UnknownReferenceError(f"no session {session_id!r} in store {self}; {hint} `foveate sessions` lists them")
 
     def begin(self, session_id: str, *, vault_name: str = DEFAULT_VAULT) -> SessionInfo:
         """The session with an id; a new one, without events, if there is none."""
-        if not session_id.strip() or "\0" in session_id:
-            raise ConfigError(f"`session_id` {session_id!r} is no name; give one such as 'task-42'")
+        row = new_row(session_id, vault_name)
         found = self.find(session_id)
         if found is None:
             with self.writing() as connection:
                 # Another process may begin it at the same moment.
-                connection.execute(insert_ignoring(connection, sessions), _new_row(session_id, vault_name))
+                connection.execute(insert_ignoring(connection, sessions), row)
         return found or self.session(session_id)
 
     def reader(self, info: SessionInfo) -> Reader:
@@ -142,7 +155,7 @@ class Store:
                 writer.known = known
                 if _connection_broke(error) and self._came_through(writer, events[-1]):
                     return
-                if last or not (_connection_broke(error) or _reference_gone(error)):
+                if last or not (_connection_broke(error) or _passing(error)):
                     raise
                 continue
             return
@@ -158,10 +171,11 @@ class Store:
             row = {"session": info.key, "name": name, "seq": seq, "data": data}
             connection.execute(insert_ignoring(connection, checkpoints), row)
 
-    def note_tokens(self, info: SessionInfo, tokens: int) -> None:
-        """Note how many tokens the messages of a session have; its calls say so too, if it has any."""
+    def note_tokens(self, info: SessionInfo, tokens: int, *, events: int) -> None:
+        """Note how many tokens the messages of a session have, if it still has so many events."""
+        counted = (sessions.c.id == info.key) & (sessions.c.events == events)
         with self.writing() as connection:
-            connection.execute(update(sessions).where(sessions.c.id == info.key).values(tokens=tokens))
+            connection.execute(update(sessions).where(counted).values(tokens=tokens))
 
     # --- artifacts ------------------------------------------------------------------------------------------------
 
@@ -240,24 +254,8 @@ def _connection_broke(error: StoreError) -> bool:
     return isinstance(cause, DBAPIError) and cause.connection_invalidated
 
 
-def _reference_gone(error: StoreError) -> bool:
-    """Whether a text that was stored already was deleted, with the last session that used it, at this moment."""
-    return isinstance(error.__cause__, IntegrityError)
-
-
-def _new_row(session_id: str, vault_name: str) -> dict[str, Any]:
-    now = datetime.now(UTC)
-    return {
-        "session_id": session_id,
-        "vault_name": vault_name,
-        "title": "",
-        "metadata": "{}",
-        "tags": "{}",
-        "events": 0,
-        "messages": 0,
-        "tokens": 0,
-        "calls": 0,
-        "indexed": 0,
-        "created_at": now,
-        "last_activity_at": now,
-    }
+def _passing(error: StoreError) -> bool:
+    """Whether only the moment was bad: a text was deleted with its last session, or two writers met in a deadlock."""
+    cause = error.__cause__
+    state = getattr(cause.orig, "sqlstate", None) if isinstance(cause, DBAPIError) else None
+    return isinstance(cause, IntegrityError) or state in ("40P01", "40001")

@@ -104,7 +104,7 @@ class Summaries:
             "tool_calls": [{"id": one.id, "name": one.name} for one in message.calls],
         }
         where = _call(self._session, call) & context_summaries.c.output_id.is_(None)
-        values = {"output_id": message.id, "raw_output": raw, "parsed_output": _json(parsed)}
+        values = {"output_id": storable(message.id), "raw_output": raw, "parsed_output": _json(parsed)}
         connection.execute(update(context_summaries).where(where).values(values))
         # Further messages are no answer to it; of a large import most are not.
         self.known = (self.known[0], call)
@@ -118,9 +118,17 @@ class Summaries:
             table, where = context_summaries, _call(self._session, call)
         known = connection.scalar(select(table.c.tags).where(where))
         if known is not None:
-            merged = {**_decode_tags(known), **tags}
+            merged = {**_tags(known), **tags}
             kept = {name: value for name, value in merged.items() if value}
             connection.execute(update(table).where(where).values(tags=_json(kept)))
+
+
+def _tags(stored: str) -> dict[str, str]:
+    try:
+        return _decode_tags(stored)
+    except msgspec.MsgspecError:
+        # Somebody wrote something else there; the log has what was tagged.
+        return {}
 
 
 def _call(session: int, call: int) -> Any:

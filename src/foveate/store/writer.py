@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class Writer:
     def __init__(self, key: int, session_id: str, vault_name: str, *, system: str | None = None) -> None:
         self.key = key
         self.session_id = session_id
-        self.id = secrets.randbits(62)
+        self._id = (os.getpid(), secrets.randbits(62))
         self._summaries = Summaries(key, session_id, vault_name, system)
 
     def append(self, connection: Connection, events: Sequence[Event]) -> None:
@@ -82,6 +83,13 @@ class Writer:
                 last_activity_at=now,
             )
         )
+
+    @property
+    def id(self) -> int:
+        """A number that no other writer has, also not one in a process that was forked off."""
+        if self._id[0] != os.getpid():
+            self._id = (os.getpid(), secrets.randbits(62))
+        return self._id[1]
 
     @property
     def known(self) -> tuple[str | None, int]:

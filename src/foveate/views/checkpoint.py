@@ -15,7 +15,7 @@ from foveate.budget.calibrate import Calibration
 from foveate.budget.tokens import TokenCounter
 from foveate.errors import LogError
 from foveate.log.context import AgentContext, Archive, Log
-from foveate.log.events import SummaryRecorded
+from foveate.log.events import FramingSet, SummaryRecorded
 from foveate.log.items import Item
 from foveate.log.messages import ToolCall
 from foveate.views.ledger import Failure, Note
@@ -55,6 +55,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
     length: int
     message_count: int
     context: dict[str, Any]
+    begun: FramingSet | None
     recent: list[ToolCall]
     plain: dict[str, Any]
     pins: list[str]
@@ -92,7 +93,8 @@ def checkpoint_of(context: AgentContext, timeline: Timeline) -> bytes:
         length=timeline.length,
         message_count=timeline.message_count,
         context={name: getattr(context, name) for name in _CONTEXT},
-        recent=context.log.recent_calls(_RECENT),
+        begun=context.begun,
+        recent=context.log.recent_calls(max(_RECENT, sum(map(len, mender.open.values())))),
         plain={name: getattr(timeline, name) for name in _PLAIN},
         pins=list(timeline.pins),
         lost_errors=timeline.lost_errors,
@@ -126,7 +128,7 @@ def resumed(data: bytes, archive: Archive, counter: TokenCounter) -> AgentContex
     _fill(timeline, state)
     log.memo["timeline", counter.name] = timeline
     fields: dict[str, Any] = {**state.context, "tools": tuple(state.context["tools"])}
-    return AgentContext(log=log, length=state.length, message_count=state.message_count, **fields)
+    return AgentContext(log=log, length=state.length, message_count=state.message_count, begun=state.begun, **fields)
 
 
 def _fill(timeline: Timeline, state: _State) -> None:
