@@ -22,6 +22,8 @@ from typing import Any
 import psycopg
 from rich.progress import track
 from sqlalchemy import make_url
+from sqlalchemy.dialects.postgresql import dialect as postgresql_dialect
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from bench.logs import data_root, load_sessions
 from foveate import Session
@@ -147,9 +149,10 @@ def _raw_seconds(url: str, batches: list[list[Event]]) -> float:
     when = "2026-01-01 00:00:00.000000"
     rows = [[row_of(1, event, event.seq, 1, when)[0] for event in batch] for batch in batches]
     name = f"raw_{time.perf_counter_ns()}"
-    columns = [f"{column.name} {column.type.compile()}" for column in event_table.columns]
-    create = f"CREATE TABLE {name} ({', '.join(columns)}, PRIMARY KEY (session, seq))"
     lite = url.startswith("sqlite")
+    dialect: Any = sqlite_dialect() if lite else postgresql_dialect()  # type: ignore[no-untyped-call]
+    columns = [f"{column.name} {column.type.compile(dialect)}" for column in event_table.columns]
+    create = f"CREATE TABLE {name} ({', '.join(columns)}, PRIMARY KEY (session, seq))"
     insert = f"INSERT INTO {name} VALUES ({', '.join(['?' if lite else '%s'] * len(columns))})"  # noqa: S608
     with closing(_connected(url)) as connection:
         connection.execute(create)

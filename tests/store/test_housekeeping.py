@@ -395,7 +395,7 @@ def test_everything_that_is_wrong_is_listed(store: Store) -> None:
             .where(context_summaries.c.session == damaged.key, context_summaries.c.call == 4)
             .values(payload_sha256="0")
         )
-        connection.execute(update(sessions).where(sessions.c.id == damaged.key).values(calls=99, indexed=5))
+        connection.execute(update(sessions).where(sessions.c.id == damaged.key).values(calls=99, indexed=9_999))
         connection.execute(checkpoints.insert(), {"session": damaged.key, "name": "1:x", "seq": 10_000, "data": b""})
         connection.execute(embeddings.insert(), {"model": "m", "passage": (77 << 40) + 1, "vector": b""})
 

@@ -93,7 +93,7 @@ def _counter(options: Mapping[str, Any], recorded: str | None) -> TokenCounter:
 
 
 class _Postings(SessionPostings):
-    """The passages of one session, those included that were appended too fast to be indexed at once."""
+    """The passages of one session, those included that were appended since the last search."""
 
     def __init__(self, store: Store, info: SessionInfo, reader: Reader) -> None:
         super().__init__(store.reading, info.key, reader.messages)
@@ -101,8 +101,12 @@ class _Postings(SessionPostings):
 
     def statistics(self, terms: Sequence[Term], most: int) -> Statistics:
         """Counts over all passages; what every search asks for first."""
-        # Not without bound: this is part of a compile, and the rest is found by the next ones.
-        index_backlog(*self._session, most=_INDEXED_SEARCHING)
+        try:
+            # Not without bound: this is part of a compile, and the rest is found by the next ones.
+            index_backlog(*self._session, most=_INDEXED_SEARCHING)
+        except StoreError as error:
+            # A store that can only be read is searched as it is.
+            log_failure(self._session[1].session_id, error)
         return super().statistics(terms, most)
 
 

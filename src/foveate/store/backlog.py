@@ -1,4 +1,4 @@
-"""The backlog: messages that were appended too fast to be indexed at once are made findable later."""
+"""The backlog: messages are made findable many at a time, when somebody searches or a session is closed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOGETHER: Final = 500
 
 
 def index_backlog(store: Store, info: SessionInfo, *, most: int | None = None, progress: Progress | None = None) -> int:
-    """Make findable what was appended too fast to be indexed at once; returns how many messages that were.
+    """Make findable what was appended since the last time; returns how many messages that were.
 
     Each stretch is indexed under the lock of the session, so two processes that do it at once share the work.
     """

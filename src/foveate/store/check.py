@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import zstandard
 from sqlalchemy import BigInteger, FromClause, Row, column, func, select, table, text
 
 from foveate.errors import StoreError, UnknownReferenceError
@@ -57,8 +58,9 @@ def _guarded(place: str, session_id: str | None, found: Iterator[Problem]) -> It
     """The problems found, until the database itself fails, which is one more."""
     try:
         yield from found
-    except StoreError as error:
-        yield Problem(session_id, place, str(error), _SALVAGE)
+    except (StoreError, ValueError, TypeError, OverflowError) as error:
+        # A column may hold anything if somebody else wrote it.
+        yield Problem(session_id, place, f"cannot be read: {error}", _SALVAGE)
 
 
 def _rows(store: Store, problems: list[Problem]) -> Sequence[Row[Any]]:
@@ -233,18 +235,19 @@ class _Walk:
                 yield self._problem(f"call {number}", "has another hash in context_summaries than in the log", _RECOUNT)
 
     def _behind(self) -> Iterator[Problem]:
-        """Derived data that ends before the log, or goes on behind it."""
+        """Derived data that is damaged or goes on behind the log; that search is behind it is its habit."""
         if self.row.indexed > self.messages:
             what = f"says {self.row.indexed} messages, the log has {self.messages}"
             yield self._problem("search index", what, _RECOUNT)
-        elif self.row.indexed < self.messages:
-            what = f"has {self.row.indexed} of {self.messages} messages"
-            yield self._problem("search index", what, "the next `foveate search` adds the others")
         first, behind = passage_id(self.row.id, self.messages, 0), self.row.id + 1 << ROW_BITS
         with self.store.reading() as connection:
             mine = (_passages.c.id >= first, _passages.c.id < behind)
             beyond = connection.scalar(select(func.count()).select_from(_passages).where(*mine))
             newest = connection.scalar(select(func.max(checkpoints.c.seq)).where(checkpoints.c.session == self.row.id))
+            kept = connection.execute(select(checkpoints).where(checkpoints.c.session == self.row.id)).all()
+        for one in kept:
+            if not _sound(one.data):
+                yield self._problem(f"checkpoint {one.seq}", "is damaged", "none needed: the log is read instead")
         if self._next():
             # Somebody went on with it: what lies behind the log as we read it may be theirs.
             return
@@ -260,6 +263,15 @@ class _Walk:
                 yield self._problem(f"call {number}", f"cannot be computed again: {why}", _RESTORE)
         except Exception as error:  # noqa: BLE001  damaged data may fail in any way
             yield self._problem("calls", f"cannot be computed again: {error}", _RESTORE)
+
+
+def _sound(data: bytes) -> bool:
+    """Whether a checkpoint is what was written; its checksum says so."""
+    try:
+        zstandard.ZstdDecompressor().decompress(data)
+    except zstandard.ZstdError:
+        return False
+    return True
 
 
 def _orphans(store: Store) -> Iterator[Problem]:

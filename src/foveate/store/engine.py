@@ -111,6 +111,8 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
             if "readonly" not in str(error) and "unable to open" not in str(error):
                 raise
     connection.execute("PRAGMA synchronous = FULL")
+    # Moved to the file 16 MB at a time: pages of an index that are written often are moved once then.
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
 
 
 def _begin(connection: Connection) -> None:

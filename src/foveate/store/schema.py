@@ -42,7 +42,7 @@ sessions: Final = Table(
     Column("messages", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
     Column("calls", BigInteger, nullable=False),
-    # Messages that search knows of: a large import is indexed after it was written.
+    # Messages that search knows of; the others are indexed when somebody searches.
     Column("indexed", BigInteger, nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False),
     Column("last_activity_at", DateTime(timezone=True), nullable=False),

@@ -24,7 +24,8 @@ _encode = msgspec.json.Encoder().encode
 _decode_tags: Final = msgspec.json.Decoder(dict[str, str]).decode
 _SHORT: Final = 500
 _OUTPUT: Final = 4_000
-FOLLOWED: Final = frozenset({FramingSet, CallRecorded, MessageAppended, UsageReported, Tagged})
+# Besides the model's replies.
+FOLLOWED: Final = frozenset({FramingSet, CallRecorded, UsageReported, Tagged})
 
 
 class Summaries:

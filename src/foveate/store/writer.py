@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from foveate.errors import ConflictError, StoreError
 from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended
@@ -20,12 +20,22 @@ from foveate.store.engine import insert_rows, storable, stored_time
 from foveate.store.rows import row_of
 from foveate.store.schema import events as event_table
 from foveate.store.schema import sessions
-from foveate.store.search import index_messages
 from foveate.store.summaries import FOLLOWED, Summaries
 
-# A larger append is indexed later, when somebody searches or the session is closed.
-INDEXED_AT_ONCE: Final = 64
 _TITLE: Final = 80
+_COUNTED: Final = ("events", "messages", "calls", "title", "metadata", "tokens")
+# Built once: for one event, building statements would take longer than running them.
+# SQLite has taken its lock with the transaction, and reads no FOR UPDATE; PostgreSQL locks this session alone.
+_LOCKED: Final = (
+    select(sessions)
+    .where(sessions.c.id == bindparam("key"), sessions.c.session_id == bindparam("name"))
+    .with_for_update()
+)
+_TOUCH: Final = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("key"))
+    .values({name: bindparam(f"new_{name}") for name in (*_COUNTED, "last_activity_at")})
+)
 
 
 @dataclass(slots=True)
@@ -64,25 +74,9 @@ class Writer:
             )
         now = datetime.now(UTC)
         counts = _Counts(row.events, row.messages, row.calls, row.title, row.metadata, row.tokens)
-        said = self._insert(connection, events, counts, now)
-        indexed = row.indexed
-        if indexed == row.messages and len(said) <= INDEXED_AT_ONCE:
-            index_messages(connection, self.key, said)
-            indexed = counts.messages
-        connection.execute(
-            update(sessions)
-            .where(sessions.c.id == self.key)
-            .values(
-                events=counts.events,
-                messages=counts.messages,
-                calls=counts.calls,
-                title=counts.title,
-                metadata=counts.metadata,
-                tokens=counts.tokens,
-                indexed=indexed,
-                last_activity_at=now,
-            )
-        )
+        self._insert(connection, events, counts, now)
+        now_has = {f"new_{name}": getattr(counts, name) for name in _COUNTED}
+        connection.execute(_TOUCH, {"key": self.key, "new_last_activity_at": now, **now_has})
 
     @property
     def id(self) -> int:
@@ -110,42 +104,39 @@ class Writer:
         where = (event_table.c.session == self.key) & (event_table.c.seq == event.seq)
         return connection.scalar(select(event_table.c.writer).where(where)) == self.id
 
-    def _insert(
-        self, connection: Connection, events: Sequence[Event], counts: _Counts, now: datetime
-    ) -> list[tuple[int, Message]]:
+    def _insert(self, connection: Connection, events: Sequence[Event], counts: _Counts, now: datetime) -> None:
         rows: list[tuple[Any, ...]] = []
         pieces: list[Piece] = []
-        said: list[tuple[int, Message]] = []
-        moment = stored_time(connection, now)
+        moment, writer = stored_time(connection, now), self.id
+        followed: list[Event] = []
         for event in events:
-            row, large = row_of(self.key, event, counts.messages, self.id, moment)
+            body = event.body
+            row, large = row_of(self.key, event, counts.messages, writer, moment)
             rows.append(row)
-            pieces += large
-            if isinstance(event.body, MessageAppended):
-                message = event.body.message
-                said.append((counts.messages, message))
+            if large:
+                pieces += large
+            if isinstance(body, MessageAppended):
                 counts.messages += 1
-                counts.title = counts.title or _title(message)
-            elif isinstance(event.body, FramingSet):
-                counts.metadata = msgspec.json.encode({"model": event.body.model}).decode()
+                counts.title = counts.title or _title(body.message)
+                if body.message.role == "assistant":
+                    followed.append(event)
+            elif type(body) in FOLLOWED:
+                followed.append(event)
         insert_rows(connection, event_table, rows)
         keep(connection, self.key, pieces, now)
-        for event in events:
-            if type(event.body) not in FOLLOWED:
-                continue
+        for event in followed:
             self._summaries.take(connection, event, counts.calls, now)
             if isinstance(event.body, CallRecorded):
                 counts.calls = event.body.number
                 counts.tokens = event.body.logged
+            elif isinstance(event.body, FramingSet):
+                counts.metadata = msgspec.json.encode({"model": event.body.model}).decode()
         counts.events += len(events)
-        return said
 
 
 def locked(connection: Connection, key: int, session_id: str) -> Row[Any]:
     """The row of a session, which nobody else changes until the transaction ends."""
-    query = select(sessions).where(sessions.c.id == key, sessions.c.session_id == session_id)
-    # SQLite has taken its lock with the transaction; PostgreSQL takes it for this session alone.
-    row = connection.execute(query.with_for_update() if connection.dialect.name == "postgresql" else query).first()
+    row = connection.execute(_LOCKED, {"key": key, "name": session_id}).first()
     if row is None:
         raise StoreError(f"session {session_id!r} was deleted at this moment; `foveate sessions` lists the others")
     return row
