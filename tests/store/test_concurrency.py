@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -141,3 +142,28 @@ def test_a_session_begun_by_several_at_once_is_one_session(store_url: str, handl
     assert not failures
     with Session.open(store_url, "new") as session:
         assert session.context.length == 1
+
+
+def test_the_same_large_texts_from_many_writers_at_once(store_url: str) -> None:
+    """They are stored once, and nobody waits for each other for ever."""
+    texts = [f"text {number} " * 1_000 for number in range(8)]
+    failures: list[BaseException] = []
+    with Store(store_url) as store:
+
+        def write(number: int) -> None:
+            rng = random.Random(number)
+            try:
+                with Session.open(store, f"s{number}") as session:
+                    for _ in range(5):
+                        session.extend([user(text) for text in rng.sample(texts, len(texts))])
+            except BaseException as error:  # noqa: BLE001  shown by the test
+                failures.append(error)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert not failures
+        assert len({one.sha256 for info in store.sessions() for one in store.artifacts(info)}) == len(texts)
