@@ -72,21 +72,17 @@ def test_a_full_disk_refuses_an_append_and_not_a_call(path: Path) -> None:
     assert texts(path) == ["one", "two", "three"]
 
 
-def test_a_call_whose_record_cannot_be_written_is_made_all_the_same(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_whose_record_cannot_be_written_is_made_all_the_same(path: Path) -> None:
     """Fail open, visibly: the request comes back, and a diagnostic follows."""
     with Session.open(path, "a", budget=4_000) as session:
         journal = session._keeper.journal
         assert journal is not None
-        with monkeypatch.context() as patch:
-            patch.setattr(engine, "WAIT_SECONDS", 0)
-            with closing(sqlite3.connect(path, isolation_level=None)) as other:
-                other.execute("BEGIN IMMEDIATE")
-                _impatient(journal)
-                view = session.compile()
-                with pytest.raises(StoreError, match="database is locked"):
-                    session.append(user("three"))
+        _impatient(journal)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            view = session.compile()
+            with pytest.raises(StoreError, match="database is locked"):
+                session.append(user("three"))
         assert [message["content"] for message in view.to("openai")] == ["one", "two"]
         session.append(user("three"))
     with Session.open(path, "a") as again:

@@ -37,6 +37,10 @@ def search_command(
             "--tool", metavar="NAME", help="Only calls and results of this tool; may be repeated.", show_default=False
         ),
     ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Only user, tool_call, tool_result, error …", show_default=False),
+    ] = None,
     since: Annotated[
         str | None,
         typer.Option("--since", metavar="TIME", help="Not before, such as 2026-01-31T18:00.", show_default=False),
@@ -61,7 +65,9 @@ def search_command(
             if session is not None:
                 # An unknown one is an error that names those spelt alike, not a search without hits.
                 found.session(session)
-            hits = found.search(query, session=session, roles=role, tools=tool, since=first, until=last, limit=limit)
+            hits = found.search(
+                query, session=session, roles=role, tools=tool, kinds=kind, since=first, until=last, limit=limit
+            )
             if as_json:
                 print_json([_facts(hit) for hit in hits])
                 return

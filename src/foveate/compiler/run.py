@@ -80,6 +80,7 @@ def _reduced(
         limit=checked_room(sizes.room, timeline, framing, budget),
         low=sizes.low,
         owed=owed_tokens(timeline)[0],
+        shown={item.order: item.message for item in items if item.fate == "verbatim" and not item.is_digest},
         number=timeline.reductions + 1,
         timeline=timeline,
         shares=plan.policy.shares,

@@ -17,8 +17,6 @@ from foveate.session.observing import Observers, log_failure
 
 _ATTEMPTS: Final = 500
 _LONGEST_WAIT: Final = 0.05
-# Events of a session that nobody compiles; a compile lets go of them earlier.
-_IN_MEMORY: Final = 40_000
 
 
 class Keeper:
@@ -64,8 +62,6 @@ class Keeper:
             # Nobody has seen these events, and others will take their numbers.
             before.log.retract(before.length)
             raise
-        if self.journal is not None and after.length - after.log.base > _IN_MEMORY:
-            after.log.release(after.length - _IN_MEMORY // 2)
         return after
 
     def refresh(self) -> list[Event]:

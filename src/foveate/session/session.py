@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -183,9 +182,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -202,15 +199,20 @@ class Session:
         """Append messages as they arrived; all of them, or none if one is malformed. Returns their ids."""
         decoded = tuple(openai_chat.decode(raw, where=f"message {index}") for index, raw in enumerate(messages))
         step = AgentStep(messages=decoded, time=records.moment("time", time))
-        before = self._commit(
-            lambda context: self._router.route(records.unknown_ids(context, step.messages, self._means.counter), step)
-        )
-        return [self.messages[index].id for index in range(before.message_count, self._context.message_count)]
+        ids: list[str] = []
+
+        def routed(context: AgentContext) -> AgentContext:
+            after = self._router.route(records.unknown_ids(context, step.messages, self._means.counter), step)
+            # Now: once they are written, the older of very many may have left memory.
+            ids[:] = [after.log.message(place).id for place in range(context.message_count, after.message_count)]
+            return after
+
+        self._commit(routed)
+        return ids
 
     def next_execution(self, *, time: float | None = None) -> None:
         """End the running turn: its tool traffic is history from here on."""
-        records.moment("time", time)
-        self._commit(lambda context: self._router.next_execution(context, time=time))
+        self._commit(partial(self._router.next_execution, time=records.moment("time", time)))
 
     def pin(self, message_id: str) -> None:
         """Show a message verbatim in every request from here on, even if it was reduced before."""

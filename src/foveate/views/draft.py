@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -97,6 +97,8 @@ class PassContext:
     number: int
     timeline: Timeline
     owed: int = 0
+    # Messages that the request still shows as they were said; the others may have to be read from a store.
+    shown: Mapping[int, Message] = field(default_factory=dict)
     shares: Shares = field(default_factory=Shares)
     running: str | None = None
     recall_tool: str | None = None
@@ -115,7 +117,7 @@ class PassContext:
 
     def said(self, order: int) -> Message:
         """The message at a position of the log, as it was recorded."""
-        return self.timeline.message(order)
+        return self.shown.get(order) or self.timeline.message(order)
 
     @property
     def pins(self) -> dict[str, None]:
