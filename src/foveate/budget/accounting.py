@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.budget.tokens import TokenCounter, image_tokens
+from foveate.log.foreign import domestic
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 
 # Providers wrap each message, call and request in control tokens; these are on the safe side of what they report.
@@ -76,8 +77,9 @@ def framing_tokens(
 
 
 def _extra_tokens(extra: dict[str, Any], counter: TokenCounter) -> int:
-    """Wire fields that are not ours go along, and the provider may charge for them."""
-    return counter.count(_encode(extra).decode())
+    """Wire fields that are not ours go along, and the provider may charge for them; those of other formats do not."""
+    sent = domestic(extra)
+    return counter.count(_encode(sent).decode()) if sent else 0
 
 
 def _texts(message: Message) -> Iterator[str]:

@@ -20,12 +20,11 @@ from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.views.timeline import Timeline, common_prefix
-from foveate.wire import openai_chat
+from foveate.wire.format import Request
+from foveate.wire.formats import FORMATS, format_named, to_objects
 
 if TYPE_CHECKING:
     from foveate.compiler.reduction import Reduced
-
-FORMATS = ("openai", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,16 +160,31 @@ class CompiledContext:
         """The tokens of a text."""
         return self._timeline.counter.count(text)
 
+    @property
+    def request(self) -> Request:
+        """The request before any format: system prompt, messages, tools, and where cache marks belong."""
+        framing = self.framing
+        return Request(
+            messages=self.messages,
+            system=framing.system,
+            tools=framing.tools,
+            response_format=framing.response_format,
+            marks=self.breakpoints,
+            mark_system=self.cache.breakpoints > 0,
+        )
+
     def to(self, format: str) -> Any:
-        """The request in a wire format: a list of messages for "openai", one string for "text"."""
-        match format:
-            case "openai":
-                system = [{"role": "system", "content": self.framing.system}] if self.framing.system else []
-                return [*system, *openai_chat.encode_all(self.messages)]
-            case "text":
-                return _as_text(self)
-            case _:
-                raise ConfigError(f"unknown `format` {format!r}; known are {', '.join(FORMATS)}")
+        """The request as a provider or framework wants it; a list of messages for "openai", one string for "text".
+
+        For "anthropic", "gemini" and "openai-responses": the keywords of a call, such as `system` and `messages`. For
+        "pydantic-ai" and "langchain": lists of their own message objects.
+        """
+        if format == "text":
+            return _as_text(self)
+        if format not in FORMATS:
+            raise ConfigError(f"unknown `format` {format!r}; known are {', '.join(FORMATS)}, text")
+        known = format_named(format)
+        return to_objects(known, known.lower(self.request))
 
     @overload
     def explain(self, *, json: Literal[False] = False) -> Explanation: ...

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from foveate.compiler.framing import Framing
+from foveate.log.foreign import says_more
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.views.timeline import Timeline
@@ -57,7 +58,9 @@ class PayloadHash:
 
 
 def _piece(message: Message) -> bytes:
-    return _encode(openai_chat.encode(message)) + b","
+    said = openai_chat.encode(message)
+    # Reasoning and fields of one provider are sent in other formats, so they belong to what was sent.
+    return _encode([said, message.parts, message.extra] if says_more(message) else said) + b","
 
 
 def _opening(framing: Framing) -> bytes:

@@ -44,6 +44,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="result", omit_d
     call_id: str
     text: str
     media: tuple[Media, ...] = ()
+    extra: dict[str, Any] = {}
 
 
 class Thinking(msgspec.Struct, frozen=True, kw_only=True, tag="thinking", omit_defaults=True):
@@ -51,6 +52,7 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True, tag="thinking", omit_d
 
     text: str
     signature: str | None = None
+    extra: dict[str, Any] = {}
 
 
 Part = Text | ToolCall | ToolResult | Thinking | Media

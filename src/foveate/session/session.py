@@ -47,7 +47,7 @@ from foveate.session.summarising import summarised
 from foveate.views.conversation import conversation_view
 from foveate.views.draft import Pass, PlainPass
 from foveate.views.timeline import Timeline, timeline_of
-from foveate.wire import openai_chat
+from foveate.wire.formats import decode_any
 
 if TYPE_CHECKING:
     from foveate.store import Store
@@ -196,9 +196,8 @@ class Session:
         return self.extend([message], time=time)[0]
 
     def extend(self, messages: Iterable[Mapping[str, Any] | Message], *, time: float | None = None) -> list[str]:
-        """Append messages as they arrived; all of them, or none if one is malformed. Returns their ids."""
-        decoded = tuple(openai_chat.decode(raw, where=f"message {index}") for index, raw in enumerate(messages))
-        step = AgentStep(messages=decoded, time=records.moment("time", time))
+        """Append messages as they arrived, in any known format; all, or none if one is malformed. Returns their ids."""
+        step = AgentStep(messages=tuple(decode_any(list(messages))), time=records.moment("time", time))
         ids: list[str] = []
 
         def routed(context: AgentContext) -> AgentContext:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from foveate.errors import MessageError
+from foveate.log.foreign import domestic
 from foveate.log.messages import Media, Message, MessageMeta, Part, Role, Text, ToolCall, ToolResult
-from foveate.log.text import encodable, own_copy
+from foveate.log.text import encodable
+from foveate.wire.fields import arguments_text, rest
+from foveate.wire.format import Request, Where
 
 _ROLES: Final[dict[str, Role]] = {
     "system": "system",
@@ -31,7 +33,7 @@ def decode(raw: object, *, where: str = "message") -> Message:
     role = raw.get("role")
     if not isinstance(role, str) or role not in _ROLES:
         raise MessageError(f"{where}: unknown `role` {role!r}; known are {', '.join(_ROLES)}")
-    extra = _extra(raw, _KNOWN, where)
+    extra = rest(raw, _KNOWN, where)
     if role == "developer":
         extra["role"] = role
     parts = _tool_parts(raw, where) if role == "tool" else _said_parts(raw, role, where)
@@ -51,7 +53,7 @@ def encode(message: Message) -> dict[str, Any]:
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.arguments},
-                **call.extra,
+                **domestic(call.extra),
             }
             for call in calls
         ]
@@ -59,20 +61,20 @@ def encode(message: Message) -> dict[str, Any]:
     return out
 
 
+def decode_all(raws: Sequence[object], where: Where) -> list[Message]:
+    """The messages of OpenAI chat dicts, in order."""
+    return [decode(raw, where=where(index)) for index, raw in enumerate(raws)]
+
+
 def encode_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """The OpenAI chat dicts of messages, in order."""
     return [encode(message) for message in messages]
 
 
-def _extra(raw: Mapping[Any, Any], known: frozenset[str], where: str) -> dict[str, Any]:
-    """Fields that are not ours, as a copy of our own: the log must not change when the caller's objects do."""
-    if raw.keys() <= known:
-        return {}
-    try:
-        copy: dict[str, Any] = own_copy({str(key): value for key, value in raw.items() if key not in known})
-    except ValueError as error:
-        raise MessageError(f"{where}: only plain JSON can be stored: {error}") from error
-    return copy
+def lower(request: Request) -> list[dict[str, Any]]:
+    """The messages of a request, system prompt first; tools and response format are sent beside them."""
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    return [*system, *encode_all(request.messages)]
 
 
 def _meta(raw: Mapping[str, Any]) -> MessageMeta:
@@ -81,14 +83,14 @@ def _meta(raw: Mapping[str, Any]) -> MessageMeta:
 
 def _wire_extra(message: Message) -> dict[str, Any]:
     # What a caller marks for Foveate alone does not go to the provider.
-    return {key: value for key, value in message.extra.items() if key not in ("is_error", "pinned")}
+    return {key: value for key, value in domestic(message.extra).items() if key not in ("is_error", "pinned")}
 
 
 def _content(message: Message) -> Any:
     shown = [part for part in message.parts if isinstance(part, Text | Media)]
     if not shown:
         return None if message.calls else ""
-    if len(shown) == 1 and isinstance(shown[0], Text) and not shown[0].extra:
+    if len(shown) == 1 and isinstance(shown[0], Text) and not domestic(shown[0].extra):
         return shown[0].text
     return [_block(part) for part in shown]
 
@@ -104,9 +106,9 @@ def _result(result: ToolResult) -> Any:
 def _block(part: Text | Media) -> dict[str, Any]:
     match part:
         case Text(text=text, extra=extra):
-            return {"type": "text", "text": text, **extra}
+            return {"type": "text", "text": text, **domestic(extra)}
         case Media(kind="image", reference=reference, extra=extra):
-            return {"type": "image_url", "image_url": {"url": reference, **extra}}
+            return {"type": "image_url", "image_url": {"url": reference, **domestic(extra)}}
         case Media(extra=extra):
             return dict(extra)
 
@@ -132,13 +134,14 @@ def _call(raw: object, where: str) -> ToolCall:
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise MessageError(f"{where}: `function` must be a mapping with a `name`, got {function!r}")
     arguments = function.get("arguments", "{}")
-    if isinstance(arguments, Mapping):
-        arguments = json.dumps(arguments, ensure_ascii=False)
-    if not isinstance(arguments, str):
+    if not isinstance(arguments, str | Mapping):
         raise MessageError(f"{where}: `arguments` must be JSON text, got {type(arguments).__name__}")
-    extra = _extra(raw, frozenset({"id", "type", "function"}), where)
+    extra = rest(raw, frozenset({"id", "type", "function"}), where)
     return ToolCall(
-        id=encodable(call_id), name=encodable(function["name"]), arguments=encodable(arguments), extra=extra
+        id=encodable(call_id),
+        name=encodable(function["name"]),
+        arguments=arguments_text(arguments, where),
+        extra=extra,
     )
 
 
@@ -168,18 +171,25 @@ def _part(block: object, where: str) -> Text | Media:
     match block:
         case str():
             return Text(text=encodable(block))
-        case {"type": "text" | "input_text" | "output_text", "text": str() as text, **rest}:
-            extra = _extra(rest, frozenset(), where)
+        case {"type": "text" | "input_text" | "output_text", "text": str() as text, **more}:
+            extra = rest(more, frozenset(), where)
             return Text(text=encodable(text), extra=extra)
-        case {"type": "image_url", "image_url": {"url": str() as url, **rest}}:
-            return Media(kind="image", reference=encodable(url), extra=_extra(rest, frozenset(), where))
+        case {"type": "image_url", "image_url": {"url": str() as url, **more}}:
+            return Media(kind="image", reference=encodable(url), extra=rest(more, frozenset(), where))
         case {"type": "image_url", "image_url": str() as url}:
             return Media(kind="image", reference=url)
-        case {"type": "file" | "input_audio" as kind, **rest}:
-            extra = {"type": kind, **_extra(rest, frozenset(), where)}
+        case {"type": "file" | "input_audio" as kind, **more}:
+            extra = {"type": kind, **rest(more, frozenset(), where)}
             reference = msgspec.json.encode(extra).decode()
             return Media(kind="file" if kind == "file" else "audio", reference=reference, extra=extra)
         case {"type": kind}:
             raise MessageError(f"{where}: unknown `type` {kind!r}; known are text, image_url, file, input_audio")
         case _:
             raise MessageError(f"{where}: expected text or a block with `type`, got {block!r:.80}")
+
+
+def recognises(raw: object) -> bool:
+    """Whether a raw message can only be an OpenAI chat message."""
+    return isinstance(raw, Mapping) and (
+        "tool_calls" in raw or "tool_call_id" in raw or raw.get("role") in ("tool", "developer")
+    )

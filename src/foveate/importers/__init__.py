@@ -1,0 +1,1 @@
+"""Importers: logs that other programs recorded."""

@@ -1,0 +1,104 @@
+"""Entries: what an importer finds in a recorded log, in the order it was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from foveate.log.messages import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a provider counted for one call; `input_tokens` are all of them, cached or not."""
+
+    input_tokens: int
+    cached_tokens: int | None = None
+    written_tokens: int | None = None
+    output_tokens: int | None = None
+    # How long what was written stays in the cache, where the log says so.
+    ttl_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """A session begins, or its framing becomes known: the system prompt, tools and model that requests had."""
+
+    session: str
+    system: str | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    model: str | None = None
+    # The session that this one was started from, such as a subagent's.
+    parent: str | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """A message was said; the one of an assistant answered a request made of everything before it."""
+
+    session: str
+    message: Message
+    time: float | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """The recorded agent put `text` in the place of everything that was said so far."""
+
+    session: str
+    text: str
+    time: float | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oddity:
+    """Something of a log that is no message but should be known, such as a user who went back to an earlier one."""
+
+    session: str
+    code: str
+    text: str
+    time: float | None = None
+    line: int = 0
+
+
+Entry = Opening | Spoken | Compaction | Oddity
+
+
+def answered(message: Message, *, usage: Usage | None = None, model: str | None = None, **known: Any) -> Message:
+    """A response with what was recorded about its call; `known` are other facts, such as `response_id`."""
+    facts: dict[str, Any] = {name: value for name, value in known.items() if value is not None}
+    if usage is not None:
+        facts["usage"] = {name: value for name, value in _fields(usage) if value is not None}
+    if model is not None:
+        facts["model"] = model
+    if not facts:
+        return message
+    meta = msgspec.structs.replace(message.meta, extra={**message.meta.extra, **facts})
+    return msgspec.structs.replace(message, meta=meta)
+
+
+def usage_of(message: Message) -> Usage | None:
+    """What the provider counted for the call that a message answered, if it was recorded."""
+    recorded = message.meta.extra.get("usage")
+    return Usage(**recorded) if isinstance(recorded, dict) else None
+
+
+def model_of(message: Message) -> str | None:
+    """The model that a message came from, if it was recorded."""
+    model = message.meta.extra.get("model")
+    return model if isinstance(model, str) else None
+
+
+def _fields(usage: Usage) -> list[tuple[str, int | None]]:
+    return [
+        ("input_tokens", usage.input_tokens),
+        ("cached_tokens", usage.cached_tokens),
+        ("written_tokens", usage.written_tokens),
+        ("output_tokens", usage.output_tokens),
+        ("ttl_seconds", usage.ttl_seconds),
+    ]

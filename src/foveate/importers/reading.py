@@ -1,0 +1,160 @@
+"""Reading: a recorded log as lines, records or one document; what is broken is named by line, or skipped."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, Final, NoReturn
+
+import msgspec
+
+from foveate.errors import LogError
+
+_HEAD: Final = 262_144
+_decode = msgspec.json.Decoder().decode
+_glued = json.JSONDecoder()
+
+Record = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Skipped:
+    """A part of a log that was left out, and why."""
+
+    line: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Recorded:
+    """A recorded log: a file, or what came through a pipe.
+
+    Args:
+        name: how messages to people call it.
+        file: its bytes, from the beginning; read more than once, so it can seek.
+        path: where it is, for formats that spread over a folder.
+        lenient: leave out what is broken instead of refusing the file.
+
+    """
+
+    name: str
+    file: IO[bytes]
+    path: Path | None = None
+    lenient: bool = False
+    skipped: list[Skipped] = field(default_factory=list)
+    read: int = 0
+    _document: Any = None
+    _has_document: bool = False
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without folders and ending: what a session is called if it has no name."""
+        name = self.path.name if self.path is not None else Path(self.name).name
+        return name.split(".")[0] or name
+
+    def head(self) -> bytes:
+        """The first line and some of what follows, to tell the format by."""
+        self.file.seek(0)
+        return self.file.readline() + self.file.read(_HEAD)
+
+    def skip(self, line: int, reason: str) -> None:
+        """Leave out what is at a line; raises unless this is lenient."""
+        if not self.lenient:
+            self.fail(line, reason)
+        self.skipped.append(Skipped(line, reason))
+
+    def fail(self, line: int, reason: str) -> NoReturn:
+        """Refuse the whole log."""
+        place = f"{self.name}, line {line}" if line else self.name
+        raise LogError(f"{place}: {reason}")
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers, without their ends."""
+        self.file.seek(0)
+        self.read = 0
+        for number, line in enumerate(self.file, start=1):
+            self.read += len(line)
+            yield number, line.decode("utf-8", "replace").rstrip("\r\n")
+
+    def records(self) -> Iterator[tuple[int, Record]]:
+        """The objects of JSON lines with their line numbers; several on a line come one after the other."""
+        self.file.seek(0)
+        self.read = 0
+        for number, line in enumerate(self.file, start=1):
+            self.read += len(line)
+            if line.strip():
+                yield from self._objects(number, line)
+
+    def document(self) -> Any:
+        """The log as one JSON document."""
+        if not self._has_document:
+            self.file.seek(0)
+            data = self.file.read()
+            self.read = len(data)
+            try:
+                self._document = _decode(data)
+            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                self._document = self._explained(data)
+            self._has_document = True
+        return self._document
+
+    def _objects(self, number: int, line: bytes) -> Iterator[tuple[int, Record]]:
+        try:
+            value = _decode(line)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            yield from self._unglued(number, line.decode("utf-8", "replace").strip())
+            return
+        if isinstance(value, dict):
+            yield number, value
+        else:
+            self.skip(number, f"expected a JSON object, got {type(value).__name__}")
+
+    def _unglued(self, number: int, text: str) -> Iterator[tuple[int, Record]]:
+        """Objects that were written to one line, and what is broken behind them."""
+        at = 0
+        while at < len(text):
+            try:
+                value, end = _glued.raw_decode(text, at)
+            except (ValueError, RecursionError) as error:
+                self.skip(number, f"not JSON: {_reason(error)}")
+                return
+            if not isinstance(value, dict):
+                self.skip(number, f"expected a JSON object, got {type(value).__name__}")
+                return
+            yield number, value
+            at = end
+            while at < len(text) and text[at].isspace():
+                at += 1
+
+    def _explained(self, data: bytes) -> Any:
+        """The document by the slower decoder, which takes half characters and says the line of what is broken."""
+        try:
+            return json.loads(data.decode("utf-8", "replace"))
+        except json.JSONDecodeError as error:
+            self.fail(error.lineno, f"not JSON: {error.msg} at column {error.colno}")
+        except RecursionError:
+            self.fail(0, "not JSON that can be read: nested too deeply")
+
+
+def moment(stamp: object) -> float | None:
+    """The seconds since 1970 of a recorded time: ISO text, seconds or milliseconds; None for anything else."""
+    match stamp:
+        case bool():
+            return None
+        case int() | float() if math.isfinite(stamp) and stamp > 0:
+            return stamp / 1000 if stamp > 1e11 else float(stamp)
+        case str():
+            try:
+                return datetime.fromisoformat(stamp).timestamp()
+            except (ValueError, OverflowError):
+                return None
+        case _:
+            return None
+
+
+def _reason(error: Exception) -> str:
+    return f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "nested too deeply"

@@ -1,0 +1,59 @@
+"""A recording: one session of a log, whole and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from foveate.importers.entries import Compaction, Entry, Oddity, Opening, Spoken
+from foveate.log.messages import Message
+
+
+@dataclass(slots=True, kw_only=True)
+class Recording:
+    """What one session of a log holds; `times` go with `messages`, `compactions` name the message they came before."""
+
+    session: str
+    format: str = ""
+    system: str | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    model: str | None = None
+    parent: str | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    times: list[float | None] = field(default_factory=list)
+    compactions: list[tuple[int, str]] = field(default_factory=list)
+    oddities: list[Oddity] = field(default_factory=list)
+
+    def calls(self) -> Iterator[int]:
+        """Indices of the responses: each answered a request made of all messages before it."""
+        for index, message in enumerate(self.messages):
+            if index and message.role == "assistant":
+                yield index
+
+
+def recordings(entries: Iterable[Entry], format: str = "") -> list[Recording]:
+    """The sessions of a log, in the order they begin."""
+    found: dict[str, Recording] = {}
+    for entry in entries:
+        recording = found.setdefault(entry.session, Recording(session=entry.session, format=format))
+        match entry:
+            case Opening():
+                _open(recording, entry)
+            case Spoken(message=message, time=time):
+                recording.messages.append(message)
+                recording.times.append(time)
+            case Compaction(text=text):
+                recording.compactions.append((len(recording.messages), text))
+            case Oddity():
+                recording.oddities.append(entry)
+    return list(found.values())
+
+
+def _open(recording: Recording, opening: Opening) -> None:
+    recording.system = opening.system if opening.system is not None else recording.system
+    recording.tools = opening.tools or recording.tools
+    recording.model = opening.model if opening.model is not None else recording.model
+    recording.parent = opening.parent if opening.parent is not None else recording.parent
+    recording.tags.update(opening.tags)

@@ -1,0 +1,1 @@
+"""The lab: recorded sessions replayed under several policies, side by side."""

@@ -1,0 +1,63 @@
+"""Fields of raw messages: looked up with an error that says where, and copied if they are not ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from foveate.errors import MessageError
+from foveate.log.text import encodable, own_copy
+
+
+def rest(raw: Mapping[Any, Any], known: frozenset[str], where: str) -> dict[str, Any]:
+    """Fields that are not ours, as a copy of our own: the log must not change when the caller's objects do."""
+    if raw.keys() <= known:
+        return {}
+    try:
+        copy: dict[str, Any] = own_copy({str(key): value for key, value in raw.items() if key not in known})
+    except ValueError as error:
+        raise MessageError(f"{where}: only plain JSON can be stored: {error}") from error
+    return copy
+
+
+def mapping(raw: object, where: str) -> Mapping[str, Any]:
+    """The value, if it is a mapping."""
+    if not isinstance(raw, Mapping):
+        raise MessageError(f"{where}: expected a mapping, got {type(raw).__name__}")
+    return raw
+
+
+def text_of(raw: Mapping[str, Any], key: str, where: str) -> str:
+    """A field that must be text."""
+    value = raw.get(key)
+    if not isinstance(value, str):
+        raise MessageError(f"{where}: `{key}` must be text, got {type(value).__name__}")
+    return encodable(value)
+
+
+def name_of(raw: Mapping[str, Any], key: str, where: str) -> str:
+    """A field that must be text with something in it."""
+    value = raw.get(key)
+    if not isinstance(value, str) or not value:
+        raise MessageError(f"{where}: `{key}` must be a non-empty string, got {value!r:.80}")
+    return encodable(value)
+
+
+def arguments_text(value: object, where: str) -> str:
+    """The arguments of a call as JSON text."""
+    if isinstance(value, str):
+        return encodable(value)
+    try:
+        return encodable(json.dumps(own_copy(value), ensure_ascii=False))
+    except ValueError as error:
+        raise MessageError(f"{where}: only plain JSON can be stored: {error}") from error
+
+
+def arguments_object(arguments: str) -> dict[str, Any]:
+    """The arguments of a call as an object; what is none is wrapped, as providers want one."""
+    try:
+        value = json.loads(arguments) if arguments.strip() else {}
+    except (ValueError, RecursionError):
+        return {"arguments": arguments}
+    return value if isinstance(value, dict) else {"arguments": value}
