@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from multiprocessing import Pool
 
-from bench import foveate_arm
-from bench.arms import ARMS, Arm
+from bench.arms import ARMS
 from bench.cost import PRICES
 from bench.logs import SOURCES, RecordedSession, data_root, load_sessions
 from bench.replay import Key, Setup, Tally, replay
+from foveate.lab.contestants import Contestant
 
 Column = tuple[str, Callable[[Tally], str]]
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.fidelity", description=__doc__)
     parser.add_argument("--budgets", type=int, nargs="+", default=[8000, 32000])
-    parser.add_argument("--arms", nargs="+", choices=[arm.name for arm in _known_arms()])
+    parser.add_argument("--arms", nargs="+", choices=[arm.name for arm in ARMS])
     parser.add_argument("--sources", nargs="+", choices=sorted(set(SOURCES)), default=SOURCES)
     parser.add_argument("--limit", type=int, help="only so many sessions")
     parser.add_argument("--split", choices=["tune", "report", "all"], default="all")
@@ -54,14 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _known_arms() -> tuple[Arm, ...]:
-    return (*ARMS, foveate_arm.FOVEATE)
-
-
-def _arms(names: Sequence[str] | None) -> tuple[Arm, ...]:
-    if names is None:
-        return _known_arms() if foveate_arm.is_installed() else ARMS
-    return tuple(arm for arm in _known_arms() if arm.name in names)
+def _arms(names: Sequence[str] | None) -> tuple[Contestant, ...]:
+    return tuple(arm for arm in ARMS if names is None or arm.name in names)
 
 
 def _selected(sessions: Iterable[RecordedSession], options: argparse.Namespace) -> list[RecordedSession]:

@@ -4,16 +4,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from bench.arms import BASELINE, Arm, Feed, RefusedError
-from bench.cost import Charge, Prices, PromptCache
+from bench.arms import BASELINE, Measure
+from bench.cost import Charge, Purse
 from bench.logs import RecordedSession, calls
-from bench.messages import Message, content_of, texts
-from bench.references import History, Reference, is_visible
-from bench.tokens import count, request_tokens
-from bench.validity import problems
+from bench.messages import Message
+from bench.tokens import count, message_tokens, request_tokens
+from foveate.budget.profiles import CacheRules
+from foveate.errors import BudgetError
+from foveate.lab.contestants import Contestant, Opening, Step
+from foveate.lab.references import History, Reference, is_visible
+from foveate.lab.validity import Validity
+from foveate.lab.walk import says_something, users_shown
+from foveate.wire.openai_chat import decode
 
 TOLERANCE = 1.05
-RECOGNISED = 300
 
 
 @dataclass(slots=True)
@@ -54,33 +58,33 @@ Key = tuple[str, int]
 class Setup:
     """What a replay compares, and at which prices."""
 
-    arms: tuple[Arm, ...]
+    arms: tuple[Contestant, ...]
     budgets: tuple[int, ...]
-    prices: Prices
+    prices: CacheRules
     expires: bool
 
 
 def replay(setup: Setup, session: RecordedSession) -> dict[Key, Tally]:
     """Run every arm at every budget over one session."""
-    history = History(session.system, session.messages)
+    history = History(session.system, session.messages, message_tokens)
     # Tokenizing is the benchmark's own work; done here, it does not show up as an arm's.
     request_tokens(session.messages)
     count(session.system)
     base = _Lane(BASELINE, 0, session, setup)
     lanes = [_Lane(arm, budget, session, setup) for arm in setup.arms for budget in setup.budgets]
-    users: list[str] = []
+    users: list[Message] = []
     done = 0
     for index in calls(session):
         new = session.messages[done:index]
         for message in new:
             history.append(message)
-        users += [_recognisable(content_of(m)) for m in new if m["role"] == "user"]
+        users += filter(says_something, new)
         step = _Step(
             new=new,
             at=session.timestamps[index],
             history=history,
             references=history.references(session.messages[index]),
-            users=[text for text in users if text],
+            users=users,
         )
         standard = base.send(step)
         for lane in lanes:
@@ -97,7 +101,7 @@ class _Step:
     at: float | None
     history: History
     references: Sequence[Reference]
-    users: Sequence[str]
+    users: Sequence[Message]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,28 +114,31 @@ class _Sent:
 class _Lane:
     """One arm at one budget on its way through a session."""
 
-    def __init__(self, arm: Arm, budget: int, session: RecordedSession, setup: Setup) -> None:
+    def __init__(self, arm: Contestant, budget: int, session: RecordedSession, setup: Setup) -> None:
         self.arm = arm
         self.budget = budget
         self.tally = Tally()
-        self._feed: Feed = arm.start(session.system, budget)
-        self._cache = PromptCache(setup.prices, expires=setup.expires)
+        self._feed = arm.start(Opening(system=session.system, budget=budget, sizes=Measure()))
+        self._validity = Validity()
+        self._purse = Purse(setup.prices, expires=setup.expires)
 
     def send(self, step: _Step) -> _Sent:
+        # Time is the recorded sessions' own affair: the arms are compared on a cache that stays warm.
+        given = Step(chats=step.new, messages=[decode(message) for message in step.new])
         begun = time.perf_counter()
-        request = self._feed(step.new)
+        request = self._feed(given).chats
         seconds = time.perf_counter() - begun
-        return _Sent(request, self._cache.charge(request, step.at), seconds)
+        return _Sent(request, self._purse.charge(request, step.at), seconds)
 
     def take(self, step: _Step, standard: Charge) -> None:
         try:
             sent = self.send(step)
-        except RefusedError:
+        except BudgetError:
             self.tally.refused += 1
             return
         tally = self.tally
         tally.calls += 1
-        tally.invalid += bool(problems(sent.request))
+        tally.invalid += bool(self._validity.problems(sent.request))
         tally.tokens += sent.charge.tokens
         tally.hit += sent.charge.hit
         tally.cost += sent.charge.cost
@@ -146,9 +153,9 @@ class _Lane:
     def _judge(self, step: _Step, request: Sequence[Message]) -> None:
         tally = self.tally
         tally.judged += 1
-        mentions = [step.history.lexicon.in_message(message) for message in request]
+        shown = step.history.kept([reference.text for reference in step.references], request)
         for reference in step.references:
-            kept = step.history.kept(reference.text, mentions)
+            kept = reference.text in shown
             is_far = reference.distance > self.budget / 2
             tally.references += 1
             tally.kept += kept
@@ -157,18 +164,6 @@ class _Lane:
             tally.far_kept += is_far and kept
             tally.observed += reference.observed_only
             tally.observed_kept += reference.observed_only and kept
-        present = _present(step.users, request)
+        present = users_shown(step.users, request)
         tally.user_share += sum(present) / len(present) if present else 1.0
         tally.first_kept += present[0] if present else True
-
-
-def _recognisable(text: str) -> str:
-    return text.strip()[:RECOGNISED]
-
-
-def _present(users: Sequence[str], request: Sequence[Message]) -> list[bool]:
-    """For each user message of the history, whether the request shows it."""
-    verbatim = {_recognisable(content_of(message)) for message in request}
-    missing = [text for text in users if text not in verbatim]
-    shown = "\n".join(text for message in request for text in texts(message)) if missing else ""
-    return [text in verbatim or text in shown for text in users]

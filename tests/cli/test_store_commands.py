@@ -188,16 +188,20 @@ def test_a_broken_line_is_named_and_nothing_is_imported(path: Path, tmp_path: Pa
     (tmp_path / "log.jsonl").write_bytes(b"".join([*rows[:3], rows[3][:-9] + b"\n", *rows[4:]]))
     said = bad(1, "import", "log.jsonl", "--store", "other.db")
     assert "log.jsonl: line 4: cannot read event" in said
-    assert "nothing was imported" in said
+    assert "nothing of it was imported" in said
     assert json.loads(good("sessions", "--store", "other.db", "--json").stdout) == []
-    assert "standard input: line 1: not an event" in bad(1, "import", "-", "--store", "other.db", stdin="[]")
-    assert "standard input: there is no event" in bad(1, "import", "-", "--store", "other.db")
+    assert "standard input: there is no message" in bad(1, "import", "-", "--store", "other.db", stdin="[]")
+    assert "standard input: there is nothing in it" in bad(1, "import", "-", "--store", "other.db")
 
 
-def test_the_same_session_is_not_imported_twice(path: Path, tmp_path: Path) -> None:
-    """The error says how both can be kept."""
-    (tmp_path / "log.jsonl").write_bytes(good("export", "订单", "--store", str(path)).stdout_bytes)
+def test_another_session_of_the_same_name_is_left_alone(path: Path, tmp_path: Path) -> None:
+    """The error says how both can be kept; the same log again changes nothing."""
+    data = good("export", "订单", "--store", str(path)).stdout_bytes
+    (tmp_path / "log.jsonl").write_bytes(data)
+    assert "nothing is new" in good("import", "log.jsonl", "--store", str(path)).stdout
+    (tmp_path / "log.jsonl").write_bytes(data.replace(b'"user"', b'"system"', 1))
     assert "give another name with `--as`" in bad(1, "import", "log.jsonl", "--store", str(path))
+    assert good("export", "订单", "--store", str(path)).stdout_bytes == data
 
 
 def test_the_sample_is_there_to_play_with() -> None:
@@ -370,10 +374,10 @@ def test_an_unknown_session_is_an_error_that_helps(command: tuple[str, ...], pat
         (["artifact", "artifact://log/0123456789abcdef"], 1, "no artifact has the handle"),
         (["artifact", "x", "--lines", "1-2", "--bytes", "1-2"], 2, "not both"),
         (["artifact", "--session", "订单", "--lines", "1-2"], 2, "parts of one artifact"),
-        (["import"], 2, "give a FILE"),
-        (["import", "x", "--sample"], 2, "give a FILE"),
+        (["import"], 2, "give the PATH of a log"),
+        (["import", "x", "--sample"], 2, "give the PATH of a log"),
         (["import", "nowhere.jsonl"], 1, "cannot read 'nowhere.jsonl'"),
-        (["import", "."], 1, "cannot read '.'"),
+        (["import", "."], 1, "no logs in '.'"),
         (["sessions", "--store", "mysql://host/name"], 2, "unknown scheme 'mysql'"),
         (["sessions", "--store", ""], 2, "`store` is empty"),
     ],

@@ -19,9 +19,10 @@ from foveate.errors import ConfigError, FoveateError, LogError, StoreError
 from foveate.log.codec import decode_event
 from foveate.log.events import MessageAppended
 from foveate.store import Store
+from foveate.store.arrivals import import_lines
 from foveate.store.backlog import index_backlog
 from foveate.store.check import check
-from foveate.store.housekeeping import call_summaries, delete, export_lines, fork, import_lines
+from foveate.store.housekeeping import call_summaries, delete, export_lines, fork
 from foveate.store.schema import artifact_uses, artifacts, checkpoints, context_summaries, embeddings, events, sessions
 from tests.dialogue import call, calls, exchange, lines, result, says, user, work
 from tests.store import engines
@@ -56,7 +57,7 @@ def recorded(name: str = "a", *, turns: int = 3, words: str = "") -> bytes:
 
 
 def brought(store: Store, data: bytes, **options: Any) -> Any:
-    return import_lines(store, data.splitlines(keepends=True), **options)
+    return import_lines(store, data.splitlines(keepends=True), **options).info
 
 
 def exported(store: Store, name: str = "a") -> bytes:
@@ -128,9 +129,23 @@ def test_a_session_that_is_there_is_left_alone(store: Store) -> None:
     """The error says what to do instead."""
     data = recorded()
     brought(store, data)
-    with pytest.raises(StoreError, match=r"session 'a' is in this store already; give another name with `--as`"):
-        brought(store, recorded(turns=1))
+    other = data.replace(b'"user"', b'"system"', 1)
+    with pytest.raises(StoreError, match=r"session 'a' is in this store already and differs .* give another name"):
+        brought(store, other)
     assert exported(store) == data
+
+
+def test_a_log_that_grew_is_taken_in_where_it_was_left(store: Store) -> None:
+    """Only what is new is written; the same or an older state of the log changes nothing."""
+    data = recorded()
+    lines = data.splitlines(keepends=True)
+    for length in (len(lines) // 2, len(lines), 3):
+        before = len(exported(store).splitlines()) if store.find("a") is not None else 0
+        arrival = import_lines(store, lines[:length])
+        assert (arrival.added, arrival.was_there) == (max(0, length - before), before > 0)
+    assert exported(store) == data
+    whole = brought(store, data, as_session="b")
+    assert (arrival.info.tokens, arrival.info.messages) == (whole.tokens, whole.messages)
 
 
 def bad(data: bytes) -> dict[str, tuple[bytes, str]]:
@@ -183,7 +198,9 @@ def test_a_slow_sender_keeps_nobody_waiting(store: Store) -> None:
                 store.begin(f"meanwhile-{number}")
             yield line
 
-    info = import_lines(store, slow(), progress=lambda what, count: done.append(count) if what == "events" else None)
+    info = import_lines(
+        store, slow(), progress=lambda what, count: done.append(count) if what == "events" else None
+    ).info
     assert (info.messages, info.indexed) == (2_500, 2_500)
     assert len(done) > 2
     rows = list(plain_log(2_500, "other"))
@@ -206,7 +223,7 @@ def test_a_log_with_a_hole_is_not_exported_as_if_it_were_whole(store: Store) -> 
 
 def test_what_was_appended_in_bulk_is_indexed_once_by_however_many(store: Store, store_url: str) -> None:
     """Several processes that complete the index at once share the work; none does it twice."""
-    info = import_lines(store, plain_log(40))
+    info = import_lines(store, plain_log(40)).info
     with Session.open(store, "bulk") as session:
         session.extend([user(f"message {number} about topic{number}") for number in range(1_300)])
         info = store.session("bulk")

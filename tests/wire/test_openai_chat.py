@@ -1,11 +1,16 @@
 """OpenAI chat messages, both ways."""
 
+from typing import Any
+
 import pytest
 from tests.dialogue import call, calls, result, says, user
 
 from foveate import MessageError
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall
-from foveate.wire.openai_chat import decode, encode
+from foveate.log.foreign import foreign
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.wire import openai_rules
+from foveate.wire.format import Request
+from foveate.wire.openai_chat import decode, encode, lower, recognises
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}}
 
@@ -32,7 +37,17 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA",
         user([{"type": "text", "text": "look"}, IMAGE]),
         user([IMAGE]),
         user([{"type": "file", "file": {"file_id": "f1"}}]),
+        user([{"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}}]),
         user([{"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}]),
+        user([{"type": "input_audio", "input_audio": "broken"}]),
+        user([{**IMAGE, "cache_control": {"type": "ephemeral"}}]),
+        {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "refusal", "refusal": "no"}]},
+        calls({"id": "a", "type": "custom", "custom": {"name": "sh", "input": "ls -l"}}),
+        calls({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}", "strict": True}}),
+        {**says("hi"), "id": "msg_1"},
+        {**user("hi"), "@anthropic": {"@joined": True}},
+        result("a", [{"type": "text", "text": "one"}, {"type": "text", "text": "two", "cache_control": {}}]),
+        result("a", [IMAGE, {"type": "text", "text": "below"}]),
         {"role": "assistant", "content": "no", "refusal": None, "reasoning_content": "hm"},
     ],
 )
@@ -114,3 +129,107 @@ def test_an_image_by_plain_address_is_spelled_out() -> None:
     assert decode(user([{"type": "image_url", "image_url": "https://x/y.png"}])).parts == (
         Media(kind="image", reference="https://x/y.png"),
     )
+
+
+@pytest.mark.parametrize(
+    ("block", "media"),
+    [
+        (
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}},
+            ("file", "data:application/pdf;base64,AAAA", "application/pdf"),
+        ),
+        ({"type": "file", "file": {"file_id": "file-1"}}, ("file", "file-1", None)),
+        (
+            {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
+            ("audio", "data:audio/wav;base64,AA==", "audio/wav"),
+        ),
+    ],
+)
+def test_files_and_sounds_are_referred_to_by_what_they_are(block: dict, media: tuple[Any, ...]) -> None:
+    """Other formats can read an address, an id or bytes; their bytes are stored once."""
+    (part,) = decode(user([block])).parts
+
+    assert isinstance(part, Media)
+    assert (part.kind, part.reference, part.media_type) == media
+    assert str(part).count("AA") == part.reference.count("AA")
+
+
+def test_a_file_that_was_recorded_with_its_block_goes_out_as_it_was() -> None:
+    """Logs that hold the whole block in the extra stay readable."""
+    block = {"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA", "filename": "a.pdf"}}
+    message = Message(id="m1", role="user", parts=(Media(kind="file", reference=str(block), extra=dict(block)),))
+
+    assert lower(Request(messages=(message,))) == [user([block])]
+
+
+PDF = "data:application/pdf;base64,AAAA"
+
+
+@pytest.mark.parametrize(
+    ("media", "block"),
+    [
+        (
+            Media(kind="image", reference="https://x/y.png"),
+            {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
+        ),
+        (Media(kind="file", reference=PDF), {"type": "file", "file": {"filename": "file.pdf", "file_data": PDF}}),
+        (
+            Media(kind="audio", reference="data:audio/mpeg;base64,AAAA"),
+            {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}},
+        ),
+        (Media(kind="file", reference="https://x/y.pdf"), "[file left out: https://x/y.pdf]"),
+        (
+            Media(kind="image", reference="file_1", extra=foreign("anthropic", {"@source": {"type": "file"}})),
+            "[image left out: file_1]",
+        ),
+        (Media(kind="audio", reference="data:audio/ogg;base64,AAAA"), "[audio left out: audio/ogg, 26 characters]"),
+    ],
+)
+def test_images_and_files_of_any_origin_are_sent_or_named(media: Media, block: Any) -> None:
+    """What OpenAI cannot take leaves a note, also in places where it takes text alone."""
+    said = Message(id="m1", role="user", parts=(media,))
+    shown = Message(id="m2", role="assistant", parts=(media,))
+
+    lowered = lower(Request(messages=(said, shown), system="S"))
+
+    assert lowered[1] == user(block if isinstance(block, str) else [block])
+    assert lowered[2]["content"].startswith(f"[{media.kind} left out: ")
+    assert openai_rules.problems(lowered) == []
+
+
+def test_a_document_in_a_result_is_named() -> None:
+    """Tools answer with text and images."""
+    message = Message(
+        id="m", role="tool", parts=(ToolResult(call_id="a", text="see", media=(Media(kind="file", reference=PDF),)),)
+    )
+
+    (raw,) = lower(Request(messages=(message,)))
+
+    note = {"type": "text", "text": "[file left out: application/pdf, 32 characters]"}
+    assert raw["content"] == [{"type": "text", "text": "see"}, note]
+
+
+def test_an_id_is_kept_and_not_sent() -> None:
+    """Providers do not know it."""
+    message = decode({**says("hi"), "id": "msg_1"})
+
+    assert encode(message)["id"] == "msg_1"
+    assert lower(Request(messages=(message,))) == [says("hi")]
+
+
+def test_a_custom_call_reads_as_a_call_with_an_input() -> None:
+    """Other providers have no calls whose argument is plain text."""
+    message = decode(calls({"id": "a", "type": "custom", "custom": {"name": "sh", "input": "ls"}}))
+
+    assert message.calls[0].arguments == '{"input": "ls"}'
+
+
+def test_only_what_can_be_nothing_else_is_recognised() -> None:
+    """Plain text could be of any format."""
+    assert recognises(calls(call("a", "f")))
+    assert recognises(result("a", "x"))
+    assert recognises({"role": "developer", "content": "x"})
+    assert recognises(user([IMAGE]))
+    assert not recognises(user("x"))
+    assert not recognises(user([{"type": "text", "text": "x"}]))
+    assert not recognises("x")

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from foveate.cli.artifact import artifact_command
+from foveate.cli.check import check_command
 from foveate.cli.compile import compile_command
 from foveate.cli.db import db_app
+from foveate.cli.diff import diff_command
 from foveate.cli.explain import explain_command
+from foveate.cli.formats import formats_command
+from foveate.cli.importing import import_command
+from foveate.cli.policies import policies_command
+from foveate.cli.recall import recall_command
+from foveate.cli.replay import replay_command
 from foveate.cli.search import search_command
 from foveate.cli.sessions import sessions_command
 from foveate.cli.show import show_command
 from foveate.cli.transcript import transcript_command
-from foveate.cli.transfer import delete_command, export_command, fork_command, import_command
+from foveate.cli.transfer import delete_command, export_command, fork_command
 
 app = typer.Typer(
     name="foveate",
@@ -43,18 +51,30 @@ def _options(
     """Options before the command."""
 
 
-app.command("compile")(compile_command)
-app.command("explain")(explain_command)
-for _name, _command in (
-    ("sessions", sessions_command),
-    ("show", show_command),
-    ("transcript", transcript_command),
-    ("search", search_command),
-    ("artifact", artifact_command),
-    ("export", export_command),
-    ("import", import_command),
-    ("fork", fork_command),
-    ("delete", delete_command),
-):
-    app.command(_name, rich_help_panel="Sessions in a store")(_command)
+_PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "What a model sees": {
+        "compile": compile_command,
+        "explain": explain_command,
+        "diff": diff_command,
+        "check": check_command,
+        "recall": recall_command,
+        "replay": replay_command,
+        "policies": policies_command,
+        "formats": formats_command,
+    },
+    "Sessions in a store": {
+        "import": import_command,
+        "sessions": sessions_command,
+        "show": show_command,
+        "transcript": transcript_command,
+        "search": search_command,
+        "artifact": artifact_command,
+        "export": export_command,
+        "fork": fork_command,
+        "delete": delete_command,
+    },
+}
+for _panel, _commands in _PANELS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, rich_help_panel=_panel)(_command)
 app.add_typer(db_app, name="db", rich_help_panel="Sessions in a store")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -100,13 +100,3 @@ def shown_progress(total: int | None, *, worth: bool) -> Generator[Tell, None, N
     with Progress(console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("…", total=total)
         yield lambda what, done: bars.update(task, description=what, completed=done)
-
-
-def counted(lines: Iterable[bytes], tell: Tell) -> Iterator[bytes]:
-    """The lines, with a word on how many bytes went by."""
-    done = 0
-    for number, line in enumerate(lines):
-        yield line
-        done += len(line)
-        if number % 100 == 0:
-            tell("importing", done)

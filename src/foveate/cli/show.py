@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.cli.compile import Target, print_request
-from foveate.cli.output import Kind, print_json, print_table, say
+from foveate.cli.compile import Target, To, print_request
+from foveate.cli.output import AsJson, Kind, print_json, print_table, say
 from foveate.cli.phrases import ago, at, shown, tagged
 from foveate.cli.sessions import facts
 from foveate.cli.source import reported
 from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened
+from foveate.cli.views import recorded_call
 from foveate.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,11 +28,9 @@ def show_command(
     call: Annotated[
         int | None, typer.Option("--call", "-c", min=1, help="Print this call as it was sent.", show_default=False)
     ] = None,
-    to: Annotated[
-        Target | None,
-        typer.Option("--to", "-t", help="openai: the messages; text: to read; json: with numbers.", show_default=False),
-    ] = None,
+    to: To = None,
     full: Annotated[bool, typer.Option("--full", help="Show every call, not only the first and last.")] = False,
+    as_json: AsJson = False,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -40,13 +39,13 @@ def show_command(
     Example: foveate show my-session --call 3 --to text
     """
     with reported():
-        if call is None and to is Target.openai:
-            raise ConfigError("`--to openai` prints one call; say which with `--call N`")
+        if call is None and to not in (None, Target.text, Target.json):
+            raise ConfigError(f"`--to {to}` prints one call; say which with `--call N`")
         with opened(store, system) as found:
             info = found.session(session)
             if call is not None:
-                _print_call(found, info, call, to or Target.openai)
-            elif to is Target.json:
+                _print_call(found, info, call, to, as_json=as_json)
+            elif to is Target.json or as_json:
                 calls = [_call_facts(one) for one in _calls(found, info)]
                 print_json({**facts(info), "calls": calls})
             else:
@@ -60,17 +59,11 @@ def _calls(store: Store, info: SessionInfo) -> list[CallSummary]:
     return call_summaries(store, info)
 
 
-def _print_call(store: Store, info: SessionInfo, number: int, to: Target) -> None:
-    # Behind SQLAlchemy, for which `--help` must not wait.
-    from foveate.budget.tokens import counter_for
-    from foveate.session.durable import StoreJournal
-
-    journal = StoreJournal(store, info, owns_store=False)
-    # Nothing is opened for writing: a call can be looked at in a store that can only be read.
-    view = journal.rebuilt(number, counter_for(journal.model))
+def _print_call(store: Store, info: SessionInfo, number: int, to: Target | None, *, as_json: bool) -> None:
+    view = recorded_call(store, info, number)
     recorded = next((one for one in _calls(store, info) if one.number == number), None)
     numbers = _call_facts(recorded) if recorded is not None else {"call": number}
-    print_request(view, to, numbers)
+    print_request(view, to, numbers, as_json=as_json)
     say(f"call {number}: computed again from the log; its hash {view.payload_sha256[:12]} matches the record")
 
 

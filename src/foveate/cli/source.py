@@ -1,53 +1,66 @@
-"""Sources: where a command reads its messages from, and how it says what is wrong with them."""
+"""Sources: what a command works on, be it a session in a store, a log in any format, or standard input."""
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foveate.compiler.compiled import CompiledContext
-from foveate.errors import BudgetError, ConfigError, FoveateError
-from foveate.session import Session
+from foveate.cli.phrases import count, shown
+from foveate.cli.store import opened
+from foveate.errors import BudgetError, ConfigError, FoveateError, StoreError, UnknownReferenceError
 
-# Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly, 3 the budget cannot be met.
+if TYPE_CHECKING:
+    from foveate.importers.reading import Recorded, Skipped
+    from foveate.importers.recording import Recording
+    from foveate.store import SessionInfo, Store
+
+# Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly, 3 the budget cannot be met,
+# 4 what was checked has defects.
 BAD_INPUT = 1
 BAD_CALL = 2
 NO_ROOM = 3
+DEFECTS = 4
+
+_LISTED = 8
 
 Source = Annotated[
     str | None,
     typer.Argument(
-        metavar="FILE", help="A JSON list of OpenAI chat messages; - reads standard input.", show_default=False
+        metavar="SOURCE",
+        help="A session of the store, a log in any known format, or - for standard input.",
+        show_default=False,
     ),
 ]
+OfSource = Annotated[
+    str | None,
+    typer.Option("--session", "-s", metavar="NAME", help="Which session, if the log has several.", show_default=False),
+]
+FormatName = Annotated[
+    str, typer.Option("--format", "-f", metavar="NAME", help="The format of the log; `foveate formats` lists them.")
+]
+Lenient = Annotated[bool, typer.Option("--lenient", help="Leave out what is broken in a log, instead of refusing it.")]
 Sample = Annotated[
     bool, typer.Option("--sample", help="Use the built-in sample: a coding session of some 400 messages.")
 ]
-Budget = Annotated[
-    int | None,
-    typer.Option("--budget", "-b", min=1, help="The most input tokens a request may have.", show_default=False),
-]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", "-m", help="A model name: gives the window, prices and tokenizer.", show_default=False),
-]
-PolicyName = Annotated[
-    str | None, typer.Option("--policy", "-p", help="default, patient, transparent, mask or drop.", show_default=False)
-]
-Replay = Annotated[
-    bool,
-    typer.Option(
-        "--replay/--at-once",
-        help="Compile before each recorded response, as the agent did, or once at the end.",
-    ),
-]
+
+
+@dataclass(slots=True)
+class Material:
+    """A session to work on; `store` and `info` are there if it is one of a store."""
+
+    recording: Recording
+    skipped: list[Skipped] = field(default_factory=list)
+    store: Store | None = None
+    info: SessionInfo | None = None
 
 
 @contextmanager
@@ -71,73 +84,102 @@ def reported() -> Generator[None, None, None]:
         _fail(FoveateError(f"cannot read or write: {error}"), BAD_INPUT)
 
 
-def compiled(
-    source: str | None, *, sample: bool, budget: int | None, model: str | None, policy: str | None, replay: bool
-) -> CompiledContext:
-    """The view of the messages that a command was given."""
-    messages, tools = _messages(source, sample=sample)
-    session = Session(budget=budget, model=model, policy=policy, tools=tools)
-    if not replay:
-        session.extend(messages)
-        return session.compile()
-    return _replayed(session, messages)
-
-
-def _replayed(session: Session, messages: list[Any]) -> CompiledContext:
-    """Compile before each response, so that reductions fall where they would have fallen."""
-    for index, message in enumerate(_shown_progress(messages)):
-        if index and isinstance(message, dict) and message.get("role") == "assistant":
-            session.compile()
-        session.extend([message])
-    return session.compile()
-
-
-def _shown_progress(messages: list[Any]) -> Iterable[Any]:
-    """The messages, with a bar on standard error while a long log goes by, if somebody watches."""
-    if len(messages) < 1_000 or not sys.stderr.isatty():
-        return messages
-    # Only long work for people needs it.
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(messages, description="replaying", console=Console(stderr=True))
-
-
-def _messages(source: str | None, *, sample: bool) -> tuple[list[Any], list[dict[str, Any]]]:
+@contextmanager
+def material(
+    source: str | None,
+    *,
+    sample: bool = False,
+    session: str | None = None,
+    format: str = "auto",
+    lenient: bool = False,
+    store: str | None = None,
+    system: str | None = None,
+) -> Generator[Material, None, None]:
+    """What a command was told to work on."""
     if sample:
         if source is not None:
-            raise ConfigError(f"give FILE or `--sample`, not both: {source!r}")
-        # Only who asks for the sample pays for making it.
-        from foveate.sample import coding_session, tools
+            raise ConfigError(f"give SOURCE or `--sample`, not both: {source!r}")
+        yield Material(_sample())
+    elif source is None:
+        raise ConfigError("no SOURCE was given; name a session or a log, - for standard input, or `--sample`")
+    elif source == "-":
+        with standard_input(lenient=lenient) as log:
+            yield _chosen(log, format, session)
+    elif Path(source).is_file():
+        # Not on top: `--help` and other commands need not wait for it.
+        from foveate.importers.reading import Recorded
+        from foveate.importers.reading import opened as opened_file
 
-        return list(coding_session()), tools()
-    if source is None:
-        raise ConfigError("no FILE was given; name one, - for standard input, or `--sample`")
-    return _parsed(_read(source), source), []
+        path = Path(source)
+        with opened_file(path) as file:
+            yield _chosen(Recorded(name=source, file=file, path=path, lenient=lenient), format, session)
+    else:
+        with _in_store(source, store, system) as found:
+            yield found
 
 
-def _read(source: str) -> str:
-    if source == "-":
-        return sys.stdin.read()
-    try:
-        return Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FoveateError(f"cannot read {source!r}: {error}") from error
+@contextmanager
+def standard_input(*, lenient: bool) -> Generator[Recorded, None, None]:
+    """What comes through standard input, aside: telling its format takes more than one look."""
+    # Not on top: `--help` and other commands need not wait for it.
+    from foveate.importers.reading import Recorded
+
+    with TemporaryFile() as spool:
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+        yield Recorded(name="standard input", file=spool, lenient=lenient)
 
 
-def _parsed(text: str, source: str) -> list[Any]:
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FoveateError(
-            f"{source}: not JSON, line {error.lineno} column {error.colno}: {error.msg}; "
-            "expected a list of OpenAI chat messages"
-        ) from error
-    if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        value = value["messages"]
-    if not isinstance(value, list):
-        raise FoveateError(f"{source}: expected a JSON list of messages, got {type(value).__name__}")
-    return value
+def _chosen(log: Recorded, format: str, session: str | None) -> Material:
+    """The session of a log that is meant."""
+    # Not on top: `--help` and other commands need not wait for it.
+    from foveate.importers.detection import importer_for
+    from foveate.importers.recording import recordings
+
+    importer = importer_for(log, format)
+    found = {recording.session: recording for recording in recordings(importer.read(log), importer.name)}
+    if not found:
+        raise FoveateError(f"{log.name}: there is no message in it")
+    if session is None and len(found) == 1:
+        return Material(next(iter(found.values())), log.skipped)
+    if session in found:
+        return Material(found[session], log.skipped)
+    names = ", ".join(shown(name) for name in list(found)[:_LISTED]) + (", …" if len(found) > _LISTED else "")
+    if session is None:
+        raise ConfigError(f"{log.name} has {count(len(found), 'session')}; choose one with `--session`: {names}")
+    raise ConfigError(f"no `--session` {session!r} in {log.name}; there are {names}")
+
+
+@contextmanager
+def _in_store(source: str, store: str | None, system: str | None) -> Generator[Material, None, None]:
+    # Not on top: `--help` and other commands need not wait for it.
+    from foveate.importers.recording import recording_of
+
+    if Path(source).is_dir():
+        raise FoveateError(f"{source!r} is a folder; give one log of it, or bring all with `foveate import`")
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(opened(store, system))
+            info = found.session(source)
+        except UnknownReferenceError as error:
+            raise UnknownReferenceError(f"{source!r} is no file, and {error}") from error
+        except StoreError as error:
+            if os.sep in source or "." in source:
+                raise FoveateError(f"cannot read {source!r}: there is no such file") from error
+            raise type(error)(f"{source!r} is no file; {error}") from error
+        events = found.reader(info).events(0, info.events)
+        yield Material(recording_of(source, events), store=found, info=info)
+
+
+def _sample() -> Recording:
+    # Only who asks for the sample pays for making it.
+    from foveate.importers.recording import Recording
+    from foveate.sample import coding_session, tools
+    from foveate.wire.formats import decode_any
+
+    messages = decode_any(list(coding_session()))
+    return Recording(
+        session="sample", format="openai", tools=tuple(tools()), messages=messages, times=[None] * len(messages)
+    )
 
 
 def _fail(error: FoveateError, code: int) -> None:

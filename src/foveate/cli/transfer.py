@@ -1,25 +1,20 @@
-"""`foveate export`, `import`, `fork` and `delete`: sessions come, go and are copied."""
+"""`foveate export`, `fork` and `delete`: sessions are written out, copied, and go."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foveate.cli.output import Output, counted, say, shown_progress, write_bytes
+from foveate.cli.output import Output, say, write_bytes
 from foveate.cli.phrases import count, shown
-from foveate.cli.source import BAD_INPUT, Sample, reported
+from foveate.cli.source import BAD_INPUT, reported
 from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened
-from foveate.errors import ConfigError, FoveateError, LogError
+from foveate.errors import ConfigError
 
 if TYPE_CHECKING:
     from foveate.store import SessionInfo, Store
-
-_LONG = 2_000_000
 
 NewId = Annotated[
     str | None,
@@ -46,28 +41,6 @@ def export_command(
             say(f"wrote {count(info.events, 'event')} to {output}")
 
 
-def import_command(
-    source: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help="What `foveate export` wrote; - reads standard input."),
-    ] = None,
-    new_id: NewId = None,
-    sample: Sample = False,
-    store: StorePlace = None,
-    system: SystemPlace = None,
-) -> None:
-    """Bring a session into a store: all of it, or nothing if one line is wrong.
-
-    Example: foveate import my-session.jsonl --as copy
-    """
-    with reported():
-        if (source is not None) == sample:
-            raise ConfigError("give a FILE that `foveate export` wrote, - for standard input, or `--sample`")
-        with opened(store, system, create=True) as found:
-            info = _imported_sample(found, new_id) if source is None else _imported(found, source, new_id)
-            typer.echo(f"imported {_said(info)} into {found}")
-
-
 def fork_command(
     session: SessionId,
     at: Annotated[
@@ -88,7 +61,7 @@ def fork_command(
 
         info = found.session(session)
         name = new_id if new_id is not None else _free_name(found, session, at)
-        typer.echo(f"forked {shown(session)!r} as {_said(fork(found, info, name, at=at))}")
+        typer.echo(f"forked {shown(session)!r} as {said(fork(found, info, name, at=at))}")
 
 
 def delete_command(
@@ -109,7 +82,7 @@ def delete_command(
         if not yes:
             _confirm(info, found)
         delete(found, info)
-        typer.echo(f"deleted {_said(info)}")
+        typer.echo(f"deleted {said(info)}")
 
 
 def _confirm(info: SessionInfo, store: Store) -> None:
@@ -117,58 +90,14 @@ def _confirm(info: SessionInfo, store: Store) -> None:
         raise ConfigError(
             f"deleting {info.session_id!r} cannot be undone and there is nobody to ask; give `--yes` if it is meant"
         )
-    if not typer.confirm(f"Delete {_said(info)} from {store}? It cannot be undone", default=False, err=True):
+    if not typer.confirm(f"Delete {said(info)} from {store}? It cannot be undone", default=False, err=True):
         say("Nothing was deleted.")
         raise typer.Exit(BAD_INPUT)
 
 
-def _said(info: SessionInfo) -> str:
+def said(info: SessionInfo) -> str:
+    """A session in a few words."""
     return f"{shown(info.session_id)!r} ({count(info.messages, 'message')}, {count(info.calls, 'call')})"
-
-
-def _imported(store: Store, source: str, new_id: str | None) -> SessionInfo:
-    # Behind SQLAlchemy, for which `--help` must not wait.
-    from foveate.store.housekeeping import import_lines
-
-    with _lines(source) as (lines, size), shown_progress(size, worth=size is None or size > _LONG) as tell:
-
-        def indexing(what: str, done: int) -> None:
-            if what != "events":
-                tell(f"{done:,} {what}", None)
-
-        try:
-            return import_lines(store, counted(lines, tell), as_session=new_id, progress=indexing)
-        except LogError as error:
-            name = "standard input" if source == "-" else source
-            raise LogError(f"{name}: {error}; nothing was imported") from error
-
-
-def _imported_sample(store: Store, new_id: str | None) -> SessionInfo:
-    # Only who asks for the sample pays for making it.
-    from foveate.sample import coding_session, tools
-    from foveate.session import Session
-    from foveate.store.housekeeping import import_lines
-
-    session = Session(budget=8_000, tools=tools(), session_id=new_id or "sample")
-    for index, message in enumerate(coding_session()):
-        if index and message["role"] == "assistant":
-            session.compile()
-        session.extend([message])
-    return import_lines(store, session.dump().splitlines())
-
-
-@contextmanager
-def _lines(source: str) -> Generator[tuple[Iterable[bytes], int | None], None, None]:
-    """The lines of a file and how many bytes they are, if that is known."""
-    if source == "-":
-        yield sys.stdin.buffer, None
-        return
-    try:
-        file = Path(source).open("rb")  # noqa: SIM115  closed below; only opening it is our error to explain
-    except OSError as error:
-        raise FoveateError(f"cannot read {source!r}: {error}") from error
-    with file:
-        yield file, Path(source).stat().st_size
 
 
 def _free_name(store: Store, session: str, at: int | None) -> str:

@@ -9,13 +9,40 @@ from types import MappingProxyType
 from typing import Final
 
 from foveate.errors import ConfigError, LogError
+from foveate.importers.aider import AIDER
+from foveate.importers.claude_code import CLAUDE_CODE
+from foveate.importers.cline import CLINE
+from foveate.importers.codex import CODEX
+from foveate.importers.exported import EXPORTED
+from foveate.importers.gemini_cli import GEMINI_CLI
 from foveate.importers.importer import Head, Importer
+from foveate.importers.litellm import LITELLM
+from foveate.importers.messages import MESSAGES
+from foveate.importers.mini_swe_agent import MINI_SWE_AGENT
+from foveate.importers.openhands import OPENHANDS
+from foveate.importers.openhands_events import OPENHANDS_EVENTS
 from foveate.importers.reading import Record, Recorded
+from foveate.importers.swe_agent import SWE_AGENT
+from foveate.importers.tau_bench import TAU_BENCH
 
 _RECORDS: Final = 50
 
 # In the order they are asked: the first that recognises a log reads it.
-_ALL: Final[tuple[Importer, ...]] = ()
+_ALL: Final[tuple[Importer, ...]] = (
+    CLAUDE_CODE,
+    CODEX,
+    GEMINI_CLI,
+    CLINE,
+    SWE_AGENT,
+    MINI_SWE_AGENT,
+    OPENHANDS,
+    OPENHANDS_EVENTS,
+    AIDER,
+    LITELLM,
+    TAU_BENCH,
+    EXPORTED,
+    MESSAGES,
+)
 IMPORTERS: Final[Mapping[str, Importer]] = MappingProxyType({importer.name: importer for importer in _ALL})
 
 
@@ -31,6 +58,8 @@ def importer_for(log: Recorded, format: str = "auto") -> Importer:
     if format != "auto":
         return importer_named(format)
     head = head_of(log)
+    if not head.text.strip():
+        raise LogError(f"{log.name}: there is nothing in it")
     found = next((importer for importer in IMPORTERS.values() if importer.recognises(head)), None)
     if found is None:
         raise LogError(f"{log.name}: no known log format; `--format` can say which it is: {', '.join(IMPORTERS)}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +16,10 @@ import msgspec
 from foveate.errors import LogError
 
 _HEAD: Final = 262_144
+# What names of logs end with; the rest, also behind a dot, tells one from the other.
+_ENDINGS: Final = re.compile(r"(\.(json|jsonl|ndjson|traj|md|txt|log|chat|history))+$")
+# Milliseconds of the year 9999; what is later is no time.
+_LAST: Final = 253_402_300_800_000
 _decode = msgspec.json.Decoder().decode
 _glued = json.JSONDecoder()
 
@@ -54,7 +59,7 @@ class Recorded:
     def stem(self) -> str:
         """The name of the file without folders and ending: what a session is called if it has no name."""
         name = self.path.name if self.path is not None else Path(self.name).name
-        return name.split(".")[0] or name
+        return _ENDINGS.sub("", name).lstrip(".") or name
 
     def head(self) -> bytes:
         """The first line and some of what follows, to tell the format by."""
@@ -136,8 +141,19 @@ class Recorded:
             return json.loads(data.decode("utf-8", "replace"))
         except json.JSONDecodeError as error:
             self.fail(error.lineno, f"not JSON: {error.msg} at column {error.colno}")
-        except RecursionError:
-            self.fail(0, "not JSON that can be read: nested too deeply")
+        except (ValueError, RecursionError) as error:
+            self.fail(0, f"not JSON that can be read: {_reason(error)}")
+
+
+@contextmanager
+def opened(path: Path) -> Generator[IO[bytes], None, None]:
+    """A file's bytes; an error names the file."""
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise LogError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+    with file:
+        yield file
 
 
 def moment(stamp: object) -> float | None:
@@ -145,7 +161,7 @@ def moment(stamp: object) -> float | None:
     match stamp:
         case bool():
             return None
-        case int() | float() if math.isfinite(stamp) and stamp > 0:
+        case int() | float() if 0 < stamp < _LAST:
             return stamp / 1000 if stamp > 1e11 else float(stamp)
         case str():
             try:
@@ -157,4 +173,11 @@ def moment(stamp: object) -> float | None:
 
 
 def _reason(error: Exception) -> str:
-    return f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+    match error:
+        case json.JSONDecodeError():
+            return f"{error.msg} at column {error.colno}"
+        case RecursionError():
+            return "nested too deeply"
+        case _:
+            # Numbers of thousands of digits, which Python does not read.
+            return str(error)

@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from foveate.importers.entries import Compaction, Entry, Oddity, Opening, Spoken
+from foveate.importers.events import COMPACTED
+from foveate.log.events import DiagnosticRecorded, Event, FramingSet, MessageAppended, Tagged
 from foveate.log.messages import Message
 
 
@@ -27,9 +31,9 @@ class Recording:
     oddities: list[Oddity] = field(default_factory=list)
 
     def calls(self) -> Iterator[int]:
-        """Indices of the responses: each answered a request made of all messages before it."""
+        """Indices of the responses: each answered a request made of all messages before it; what a program said, none."""
         for index, message in enumerate(self.messages):
-            if index and message.role == "assistant":
+            if index and message.role == "assistant" and not message.meta.extra.get("program"):
                 yield index
 
 
@@ -49,6 +53,27 @@ def recordings(entries: Iterable[Entry], format: str = "") -> list[Recording]:
             case Oddity():
                 recording.oddities.append(entry)
     return list(found.values())
+
+
+def recording_of(session: str, events: Iterable[Event]) -> Recording:
+    """The recording that the events of a session hold."""
+    recording = Recording(session=session, format="foveate")
+    for event in events:
+        match event.body:
+            case FramingSet(system=system, tools=tools, model=model):
+                recording.system, recording.tools, recording.model = system, tools, model
+            case MessageAppended(message=message):
+                # A name that the log gave by itself it will give again.
+                own = message.id == f"m{len(recording.messages) + 1}"
+                recording.messages.append(msgspec.structs.replace(message, id="") if own else message)
+                recording.times.append(event.time)
+            case DiagnosticRecorded(code=code, text=text) if code == COMPACTED:
+                recording.compactions.append((len(recording.messages), text))
+            case Tagged(tags=tags, call=None):
+                recording.tags.update(tags)
+            case _:
+                continue
+    return recording
 
 
 def _open(recording: Recording, opening: Opening) -> None:

@@ -1,26 +1,22 @@
-"""pydantic-ai: a summarizer on any provider it knows (extra: `foveate[pydantic-ai]`)."""
+"""pydantic-ai: its message objects, and a summarizer on any provider it knows (extra: `foveate[pydantic-ai]`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+from pydantic import ValidationError
 from pydantic_ai import Agent
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    SystemPromptPart,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
+from pydantic_core import PydanticSerializationError
 
 from foveate.compiler.summaries import SummaryRequest
-from foveate.log.messages import Message
+from foveate.errors import MessageError
+from foveate.wire.format import Bridge, Request
+from foveate.wire.pydantic_ai_encoding import lower
 
 _ASK: Final = """\
 Pause the work here. Write a summary of the conversation above for yourself: it will take the place of the messages it \
@@ -59,29 +55,34 @@ class PydanticAISummarizer:
 
 
 def _history(request: SummaryRequest) -> list[ModelMessage]:
-    history: list[ModelMessage] = []
-    if request.system:
-        history.append(ModelRequest(parts=[SystemPromptPart(content=request.system)]))
-    names: dict[str, str] = {}
-    for message in request.messages:
-        names.update((call.id, call.name) for call in message.calls)
-        history.append(_lowered(message, names))
-    return history
+    return _to_objects(lower(Request(messages=tuple(request.messages), system=request.system)))
 
 
-def _lowered(message: Message, names: dict[str, str]) -> ModelMessage:
-    result = message.result
-    match message.role:
-        case "tool" if result is not None:
-            name = names.get(result.call_id, "tool")
-            return ModelRequest(
-                parts=[ToolReturnPart(tool_name=name, content=result.text, tool_call_id=result.call_id)]
-            )
-        case "assistant":
-            text = [TextPart(content=message.text)] if message.text else []
-            calls = [ToolCallPart(tool_name=one.name, args=one.arguments, tool_call_id=one.id) for one in message.calls]
-            return ModelResponse(parts=[*text, *calls])
-        case "system":
-            return ModelRequest(parts=[SystemPromptPart(content=message.text)])
-        case _:
-            return ModelRequest(parts=[UserPromptPart(content=message.text)])
+class _PydanticAIBridge:
+    """Between `ModelMessage` objects and their data."""
+
+    def recognises(self, raw: object, /) -> bool:
+        """Whether an object is a request or a response."""
+        return isinstance(raw, ModelRequest | ModelResponse)
+
+    def to_data(self, objects: Sequence[Any], /) -> list[Any]:
+        """The JSON data of messages."""
+        try:
+            dumped: list[Any] = ModelMessagesTypeAdapter.dump_python(list(objects), mode="json")
+        except PydanticSerializationError as error:
+            raise MessageError(f"only plain JSON can be stored: {error}") from error
+        return dumped
+
+    def to_objects(self, data: Any, /) -> list[ModelMessage]:
+        """The messages of JSON data."""
+        return _to_objects(data)
+
+
+def _to_objects(data: Any) -> list[ModelMessage]:
+    try:
+        return ModelMessagesTypeAdapter.validate_python(data)
+    except ValidationError as error:
+        raise MessageError(f"pydantic-ai refuses a field that was recorded with a message: {error}") from error
+
+
+BRIDGE: Final[Bridge] = _PydanticAIBridge()

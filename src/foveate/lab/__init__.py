@@ -1,1 +1,1 @@
-"""The lab: recorded sessions replayed under several policies, side by side."""
+"""The policy lab: recorded sessions replayed under several policies, and what each would have cost and kept."""

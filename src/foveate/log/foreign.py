@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from foveate.log.messages import Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 
 _SIGN: Final = "@"
 
@@ -52,7 +52,9 @@ def _is_foreign(part: object) -> bool:
     match part:
         case Thinking():
             return True
-        case Text(extra=extra) | ToolCall(extra=extra) | ToolResult(extra=extra):
+        case ToolResult(extra=extra, media=media):
+            return _has_foreign(extra) or any(_is_foreign(one) for one in media)
+        case Text(extra=extra) | ToolCall(extra=extra) | Media(extra=extra):
             return _has_foreign(extra)
         case _:
             return False

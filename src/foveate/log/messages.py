@@ -108,6 +108,17 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return None
 
 
+def says_something(part: Part) -> bool:
+    """Whether a part that is no result has content."""
+    match part:
+        case Text(text=text) | Thinking(text=text):
+            return bool(text.strip())
+        case ToolCall() | Media():
+            return True
+        case _:
+            return False
+
+
 def text_message(id: str, role: Role, text: str, meta: MessageMeta) -> Message:
     """A message that is nothing but text."""
     return Message(id=id, role=role, parts=(Text(text=text),), meta=meta)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, DiagnosticRecorded, ExecutionEnded, ExecutionStarted, MessageAppended
-from foveate.log.messages import Media, Message, MessageMeta, Origin, Text, Thinking, ToolCall
+from foveate.log.messages import Message, MessageMeta, Origin, ToolCall, says_something
 from foveate.log.outcomes import outcome_of
 from foveate.log.semantics import TOOLS, ToolSemantics, understood
+
+# So many calls are remembered, at the least, by who routes without keeping the log.
+_CALLS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +43,19 @@ class DefaultRouter:
     def route(self, context: AgentContext, step: AgentStep, /) -> AgentContext:
         """The context with the step's messages appended."""
         place = _Place(context)
-        bodies = [body for message in step.messages for body in self._bodies(place, message)]
+        bodies = [body for message in step.messages for body in self.bodies(place, message)]
         return context.with_events(bodies, time=step.time)
 
     def next_execution(self, context: AgentContext, /, *, time: float | None = None) -> AgentContext:
         """The context with the running turn ended and a new one begun."""
         return context.with_events(_boundary(context.execution_id, context.turn), time=time)
 
-    def _bodies(self, place: _Place, message: Message) -> list[Body]:
+    def bodies(self, place: _Place, message: Message) -> list[Body]:
+        """The events of a message at its place."""
         bodies: list[Body] = []
-        if message.role == "user" and not place.fresh:
+        # What a program wrote in the user's name belongs to the turn it falls into.
+        opens = message.role == "user" and not (place.turn and message.meta.extra.get("program"))
+        if opens and not place.fresh:
             bodies += place.next_turn()
         place.fresh = False
         place.messages += 1
@@ -91,6 +97,23 @@ class DefaultRouter:
             partial=resources.partial,
             attempt=attempt,
         )
+
+
+class Routing:
+    """Routes the messages of one session as they come by, without keeping them."""
+
+    def __init__(self, session: str, router: DefaultRouter | None = None) -> None:
+        self._router = router or DefaultRouter()
+        self._place = _Place(AgentContext(session=session))
+
+    def bodies(self, message: Message) -> list[Body]:
+        """The events of the next message."""
+        bodies = self._router.bodies(self._place, message)
+        calls = self._place.calls
+        # Results come soon after their calls; those of calls long gone are taken for results without one.
+        for call_id in list(calls)[: max(0, len(calls) - _CALLS)] if len(calls) > 2 * _CALLS else ():
+            del calls[call_id]
+        return bodies
 
 
 class _Place:
@@ -157,18 +180,8 @@ def _oddities(place: _Place, message: Message) -> Iterator[Body]:
             if call.id in seen or place.call(call.id) is not None:
                 yield _odd("duplicate_tool_call_id", f"call id {call.id!r} was used before", message)
             seen.add(call.id)
-    elif not any(_says_something(part) for part in message.parts):
+    elif not any(says_something(part) for part in message.parts):
         yield _odd("empty_content", f"{message.role} message without content", message)
-
-
-def _says_something(part: object) -> bool:
-    match part:
-        case Text(text=text) | Thinking(text=text):
-            return bool(text.strip())
-        case ToolCall() | Media():
-            return True
-        case _:
-            return False
 
 
 def _odd(code: str, text: str, message: Message) -> DiagnosticRecorded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -24,6 +25,14 @@ def encodable(text: str) -> str:
 def own_copy(value: Any) -> Any:
     """A copy of plain data that nobody else can change; a `ValueError` says what in it is no plain data."""
     try:
-        return _decode(_encode(value))
-    except (TypeError, UnicodeEncodeError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
+        return _decode(_encoded(value))
+    except (TypeError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
         raise ValueError(f"{error}") from error
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        # Half a character somewhere inside: a cut emoji must not cost the message.
+        return encodable(json.dumps(value, ensure_ascii=False, allow_nan=False)).encode()

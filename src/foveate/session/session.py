@@ -191,11 +191,11 @@ class Session:
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
-    def append(self, message: Mapping[str, Any] | Message, *, time: float | None = None) -> str:
+    def append(self, message: object, *, time: float | None = None) -> str:
         """Append one message; returns its id. A malformed one is refused and the log stays as it was."""
         return self.extend([message], time=time)[0]
 
-    def extend(self, messages: Iterable[Mapping[str, Any] | Message], *, time: float | None = None) -> list[str]:
+    def extend(self, messages: Iterable[object], *, time: float | None = None) -> list[str]:
         """Append messages as they arrived, in any known format; all, or none if one is malformed. Returns their ids."""
         step = AgentStep(messages=tuple(decode_any(list(messages))), time=records.moment("time", time))
         ids: list[str] = []

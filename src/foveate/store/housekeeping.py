@@ -1,38 +1,32 @@
-"""Housekeeping: sessions are carried from store to store, copied, made findable, and deleted."""
+"""Housekeeping: sessions are written out, copied and deleted."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, islice
-from tempfile import TemporaryFile
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select
 from sqlalchemy import delete as remove
 
-from foveate.budget.accounting import Precounted, message_tokens
-from foveate.budget.tokens import counter_for
-from foveate.errors import ConfigError, LogError, StoreError
-from foveate.log.codec import decode_event, encode_event
-from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended
+from foveate.errors import ConfigError, LogError
+from foveate.log.codec import encode_event
+from foveate.log.events import MessageAppended
 from foveate.log.messages import Message
+from foveate.store.arrivals import begun, findable, write_log
 from foveate.store.artifacts import drop_unused
-from foveate.store.backlog import Progress, index_backlog
-from foveate.store.engine import insert_ignoring
-from foveate.store.info import SessionInfo, new_row, utc
+from foveate.store.info import SessionInfo, utc
 from foveate.store.reader import Reader
 from foveate.store.schema import artifact_uses, checkpoints, context_summaries, embeddings, events, sessions
 from foveate.store.search import unindex_session
 from foveate.store.search_rows import ROW_BITS
-from foveate.store.store import DEFAULT_VAULT, Store
-from foveate.store.writer import Writer, locked
+from foveate.store.store import Store
+from foveate.store.writer import locked
 
-_CHUNK: Final = 1_000
 _READ_TOGETHER: Final = 500
 
 
@@ -67,31 +61,6 @@ def export_lines(store: Store, info: SessionInfo) -> Iterator[bytes]:
         )
 
 
-def import_lines(
-    store: Store,
-    lines: Iterable[bytes],
-    *,
-    as_session: str | None = None,
-    vault_name: str = DEFAULT_VAULT,
-    progress: Progress | None = None,
-) -> SessionInfo:
-    """The log that lines of JSON hold, in this store: all of it, or nothing if one line is wrong.
-
-    Only the session's name changes, and only with `as_session`.
-    """
-    with TemporaryFile() as spool:
-        # All of it first: whoever sends the lines may be slow, and nobody else could write meanwhile.
-        for _ in _checked(_copied(lines, spool), as_session):
-            pass
-        spool.seek(0)
-        events = _checked(spool, as_session)
-        first = next(events)
-        with store.writing() as connection:
-            writer = _begun(connection, first.session, vault_name)
-            _write(connection, writer, chain([first], events), progress)
-    return _findable(store, first.session, progress)
-
-
 def fork(store: Store, info: SessionInfo, new_id: str, *, at: int | None = None) -> SessionInfo:
     """A copy of a session under a new id: all of it, or the events before message number `at` + 1.
 
@@ -104,8 +73,8 @@ def fork(store: Store, info: SessionInfo, new_id: str, *, at: int | None = None)
         reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
         end = locked(connection, info.key, info.session_id).events if at is None else _end(connection, reader, info, at)
         copied = (msgspec.structs.replace(event, session=new_id) for event in reader.events(0, end))
-        _write(connection, _begun(connection, new_id, info.vault_name), copied, None)
-    return _findable(store, new_id, None)
+        write_log(connection, begun(connection, new_id, info.vault_name), copied, None)
+    return findable(store, new_id, None)
 
 
 def delete(store: Store, info: SessionInfo) -> None:
@@ -152,103 +121,6 @@ def call_summaries(store: Store, info: SessionInfo) -> list[CallSummary]:
         )
         for row in rows
     ]
-
-
-# --- a log that is written ----------------------------------------------------------------------------------------
-
-
-def _checked(lines: Iterable[bytes], name: str | None) -> Iterator[Event]:
-    """The events of lines, each in its place; an error names the line."""
-    session: str | None = None
-    count = calls = 0
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            event = decode_event(line)
-        except (LogError, RecursionError) as error:
-            raise LogError(f"line {number}: {error}") from error
-        session = event.session if session is None else session
-        problem = _misplaced(event, session, count, calls)
-        if problem is not None:
-            raise LogError(f"line {number}: {problem}")
-        calls = event.body.number if isinstance(event.body, CallRecorded) else calls
-        count += 1
-        yield event if name is None else msgspec.structs.replace(event, session=name)
-    if not count:
-        raise LogError("there is no event in it; `foveate export` writes one per line")
-
-
-def _misplaced(event: Event, session: str, count: int, calls: int) -> str | None:
-    if event.session != session:
-        return f"an event of session {event.session!r} among those of {session!r}; give one session at a time"
-    if event.seq != count:
-        return f"event {event.seq} where event {count} should be; a log is contiguous and begins with event 0"
-    if isinstance(event.body, CallRecorded) and event.body.number <= calls:
-        return f"call {event.body.number} behind call {calls}; calls are numbered in order"
-    return None
-
-
-def _copied(lines: Iterable[bytes], spool: IO[bytes]) -> Iterator[bytes]:
-    for line in lines:
-        spool.write(line if line.endswith(b"\n") else line + b"\n")
-        yield line
-
-
-def _begun(connection: Connection, session_id: str, vault_name: str) -> Writer:
-    """The writer of a session that is begun in this transaction."""
-    row = new_row(session_id, vault_name)
-    key = connection.scalar(insert_ignoring(connection, sessions).returning(sessions.c.id), row)
-    if key is None:
-        raise StoreError(f"session {session_id!r} is in this store already; give another name with `--as`")
-    return Writer(key, session_id, vault_name)
-
-
-def _write(connection: Connection, writer: Writer, log: Iterator[Event], progress: Progress | None) -> None:
-    tally = _Tally()
-    done = 0
-    while chunk := list(islice(log, _CHUNK)):
-        try:
-            writer.append(connection, chunk)
-        except OverflowError as error:
-            raise LogError(f"events {done} to {done + len(chunk) - 1}: a number is too large to be stored") from error
-        tally.add(chunk)
-        done += len(chunk)
-        if progress is not None:
-            progress("events", done)
-    connection.execute(update(sessions).where(sessions.c.id == writer.key).values(tokens=tally.tokens))
-
-
-class _Tally:
-    """The tokens of all messages of a log, counted as for the model that it was framed with by then."""
-
-    def __init__(self) -> None:
-        self.tokens = 0
-        self._model: str | None = None
-
-    def add(self, log: Iterable[Event]) -> None:
-        said: dict[str | None, list[Message]] = {}
-        for event in log:
-            match event.body:
-                case FramingSet(model=model):
-                    self._model = model
-                case MessageAppended(message=message):
-                    said.setdefault(self._model, []).append(message)
-                case CallRecorded(logged=logged) if logged:
-                    # The call was told how many there were, and counting is most of the work.
-                    self.tokens = logged
-                    said.clear()
-                case _:
-                    continue
-        for model, messages in said.items():
-            counter = Precounted(counter_for(model))
-            counter.prepare(messages)
-            self.tokens += sum(message_tokens(message, counter) for message in messages)
-
-
-def _findable(store: Store, session_id: str, progress: Progress | None) -> SessionInfo:
-    index_backlog(store, store.session(session_id), progress=progress)
-    return store.session(session_id)
 
 
 # --- where a log may be cut ---------------------------------------------------------------------------------------

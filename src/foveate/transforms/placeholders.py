@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.log.items import Fate, Item
-from foveate.log.messages import Message, Text, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Text, ToolCall, ToolResult
 from foveate.views.draft import PassContext
 
 _PREVIEW_LINES: Final = 4
@@ -45,10 +45,17 @@ def with_result(item: Item, text: str, ctx: PassContext, *, fate: Fate, by: str,
 def with_text(item: Item, text: str, ctx: PassContext, *, fate: Fate, by: str, why: str) -> Item:
     """A message with its words replaced, if that is shorter; calls stay, thinking and media go."""
     calls = tuple(part for part in item.message.parts if isinstance(part, ToolCall))
+    if not text and not calls:
+        # Nothing but an image or a file: without a word for it the message would be empty.
+        text = f"[{_media_of(item.message)} left out; reference {item.id}]"
     words = (Text(text=text),) if text else ()
     return _if_smaller(
         item, msgspec.structs.replace(item.message, parts=(*words, *calls)), ctx, fate=fate, by=by, why=why
     )
+
+
+def _media_of(message: Message) -> str:
+    return ", ".join(part.kind for part in message.parts if isinstance(part, Media)) or "text"
 
 
 def with_short_calls(item: Item, ctx: PassContext, *, by: str, longest: int = _LONG_VALUE) -> Item:
@@ -91,7 +98,7 @@ def _short(value: Any, reference: str, longest: int) -> Any:
 
 def _if_smaller(item: Item, message: Message, ctx: PassContext, *, fate: Fate, by: str, why: str) -> Item:
     # Of wire fields that are not ours only those stay without which the message would be another one.
-    extra = {key: value for key, value in message.extra.items() if key in ("role", "name")}
+    extra = {key: value for key, value in message.extra.items() if key in ("role", "name", "is_error")}
     meta = msgspec.structs.replace(message.meta, compacted=True)
     compacted = msgspec.structs.replace(message, meta=meta, extra=extra)
     tokens = ctx.count_message(compacted)

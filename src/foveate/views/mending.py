@@ -11,6 +11,7 @@ from foveate.log.items import Item
 from foveate.log.messages import Message, MessageMeta, Part, Text, Thinking, ToolCall, ToolResult, text_message
 
 NO_RESULT: Final = "[no result was recorded for this call]"
+_SILENT: Final = "[it failed, and said nothing]"
 
 
 class Mender:
@@ -155,14 +156,17 @@ class Mender:
 
     def _append_note(self, item: Item) -> None:
         message = item.message
-        if not message.text.strip():
+        # A failure is shown until it is settled, also if it said nothing.
+        silent = "" if message.meta.outcome in (None, "ok") else _SILENT
+        said = message.text if message.text.strip() else silent
+        if not said:
             self.left_out[message.id] = "empty result without a call"
             return
         call_id = message.result.call_id if message.result is not None else "?"
         late = call_id in self.used
         why = "result came after its call had been sent without one" if late else "result without its call"
         label = "late tool result" if late else "tool result without its call"
-        note = text_message(message.id, "user", f"[{label}, {call_id}]\n{message.text}", message.meta)
+        note = text_message(message.id, "user", f"[{label}, {call_id}]\n{said}", message.meta)
         self._append(msgspec.structs.replace(_repaired(item, note, why), tokens=self._count(note)))
 
     def _stand_in(self, group: str, call: ToolCall, items: list[Item]) -> Item:

@@ -57,7 +57,11 @@ def arguments_text(value: object, where: str) -> str:
 def arguments_object(arguments: str) -> dict[str, Any]:
     """The arguments of a call as an object; what is none is wrapped, as providers want one."""
     try:
-        value = json.loads(arguments) if arguments.strip() else {}
+        value = json.loads(arguments, parse_constant=_no_number) if arguments.strip() else {}
     except (ValueError, RecursionError):
         return {"arguments": arguments}
     return value if isinstance(value, dict) else {"arguments": value}
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

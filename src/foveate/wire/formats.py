@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from importlib.metadata import EntryPoint, entry_points
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final
 
 from foveate.errors import ConfigError, MessageError
 from foveate.log.messages import Message
-from foveate.wire import openai_chat, openai_rules
+from foveate.wire import (
+    anthropic,
+    anthropic_request,
+    anthropic_rules,
+    gemini,
+    gemini_lowering,
+    gemini_rules,
+    langchain,
+    langchain_encoding,
+    langchain_rules,
+    openai_chat,
+    openai_responses,
+    openai_rules,
+    pydantic_ai,
+    pydantic_ai_encoding,
+    pydantic_ai_rules,
+    responses_lowering,
+    responses_rules,
+)
 from foveate.wire.format import Bridge, Format
 
 _BRIDGES: Final = "foveate.bridges"
@@ -24,7 +43,59 @@ OPENAI: Final = Format(
     problems=openai_rules.problems,
 )
 
-FORMATS: Final[Mapping[str, Format]] = MappingProxyType({format.name: format for format in (OPENAI,)})
+RESPONSES: Final = Format(
+    name="openai-responses",
+    recognises=openai_responses.recognises,
+    decode=openai_responses.decode,
+    encode=openai_responses.encode,
+    lower=responses_lowering.lower,
+    problems=responses_rules.problems,
+)
+
+ANTHROPIC: Final = Format(
+    name="anthropic",
+    recognises=anthropic.recognises,
+    decode=anthropic.decode,
+    encode=anthropic.encode,
+    lower=anthropic_request.lower,
+    problems=anthropic_rules.problems,
+)
+
+PYDANTIC_AI: Final = Format(
+    name=pydantic_ai.NAME,
+    recognises=pydantic_ai.recognises,
+    decode=pydantic_ai.decode,
+    encode=pydantic_ai_encoding.encode,
+    lower=pydantic_ai_encoding.lower,
+    problems=pydantic_ai_rules.problems,
+    bridge=pydantic_ai.NAME,
+)
+
+LANGCHAIN: Final = Format(
+    name=langchain.NAME,
+    recognises=langchain.recognises,
+    decode=langchain.decode,
+    encode=langchain_encoding.encode,
+    lower=langchain_encoding.lower,
+    problems=langchain_rules.problems,
+    bridge=langchain.NAME,
+)
+
+GEMINI: Final = Format(
+    name="gemini",
+    recognises=gemini.recognises,
+    decode=gemini.decode,
+    encode=gemini.encode,
+    lower=gemini_lowering.lower,
+    problems=gemini_rules.problems,
+)
+
+FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
+    {format.name: format for format in (OPENAI, RESPONSES, ANTHROPIC, GEMINI, PYDANTIC_AI, LANGCHAIN)}
+)
+# The most telling first; with a role and a text alone, a message could be of any of those with roles.
+_WITH_ROLES: Final = (RESPONSES, ANTHROPIC, OPENAI)
+_TELLING: Final = (*(format for format in FORMATS.values() if format not in _WITH_ROLES), *_WITH_ROLES)
 
 
 def format_named(name: str) -> Format:
@@ -37,7 +108,7 @@ def format_named(name: str) -> Format:
 def decode_any(raws: Sequence[object]) -> list[Message]:
     """The messages of raw ones in any format, also mixed; a malformed one is refused with a `MessageError`."""
     messages: list[Message] = []
-    for format, start, run in _runs(raws):
+    for format, start, run in _runs([raw if type(raw) is dict else _dumped(raw) for raw in raws]):
         if format is None:
             messages += [raw for raw in run if isinstance(raw, Message)]
         else:
@@ -50,54 +121,99 @@ def to_objects(format: Format, data: Any) -> Any:
     return data if format.bridge is None else _bridge(format.bridge).to_objects(data)
 
 
+def _dumped(raw: object) -> object:
+    """What a provider's own library gave as an object, as plain data; anything else as it is."""
+    if isinstance(raw, Message | Mapping) or any(_packages(raw) & {format.bridge} for format in FORMATS.values()):
+        return raw
+    dump = getattr(raw, "model_dump", None)
+    return dump(mode="json", exclude_none=True) if callable(dump) else raw
+
+
 def _place(start: int, index: int) -> str:
     return f"message {start + index}"
 
 
 def _runs(raws: Sequence[object]) -> Iterator[tuple[Format | None, int, list[Any]]]:
-    """Stretches of one format each: formats may spread one message over several raw ones."""
-    run: list[Any] = []
-    current: Format | None = None
+    """Stretches of one format each, as plain data: formats may spread one message over several raw ones."""
     start = 0
+    for format, run in groupby(zip(_formats_of(raws), raws, strict=True), key=itemgetter(0)):
+        plain = [_plain(raw, format, start + offset) for offset, (_, raw) in enumerate(run)]
+        yield format, start, plain
+        start += len(plain)
+
+
+def _formats_of(raws: Sequence[object]) -> list[Format | None]:
+    """The format of each raw message; None for messages of our own.
+
+    What says no more than a role and a text could be of several formats: it goes with what stands before it, or else
+    with what comes next, if that is written with roles too.
+    """
+    known: list[Format | None] = []
+    unclear: list[int] = []
+    last: Format | None = None
     for index, raw in enumerate(raws):
-        format, plain = _plain(raw, current, index)
-        if run and format is not current:
-            yield current, start, run
-            run, start = [], index
-        current = format
-        run.append(plain)
-    if run:
-        yield current, start, run
+        format = None if isinstance(raw, Message) else _told_apart(raw, last, index)
+        if format is None and not isinstance(raw, Message):
+            if last in _WITH_ROLES and _has_role(raw):
+                format = last
+            else:
+                unclear.append(index)
+        elif format is not None:
+            if format in _WITH_ROLES:
+                for waiting in unclear:
+                    known[waiting] = format if _has_role(raws[waiting]) else OPENAI
+                unclear.clear()
+            last = format
+        known.append(format)
+    for waiting in unclear:
+        known[waiting] = OPENAI
+    return known
 
 
-def _plain(raw: object, current: Format | None, index: int) -> tuple[Format | None, Any]:
-    """The format of a raw message, and the message as plain data."""
-    if isinstance(raw, Message):
-        return None, raw
+def _told_apart(raw: object, last: Format | None, index: int) -> Format | None:
+    """The format that a raw message can only be of; None if there are several."""
     if not isinstance(raw, Mapping):
-        return _unwrapped(raw, index)
-    # What several formats could have said is taken for more of what stands before it.
-    if current is not None and current.recognises(raw):
-        return current, raw
-    for format in FORMATS.values():
-        if format.recognises(raw):
-            return format, raw
-    return OPENAI, raw
+        return _format_of_object(raw, index)
+    found = [format for format in _TELLING if format.recognises(raw)]
+    return last if last in found and last in _WITH_ROLES and found[0] in _WITH_ROLES else next(iter(found), None)
 
 
-def _unwrapped(raw: object, index: int) -> tuple[Format, Any]:
-    package = type(raw).__module__.partition(".")[0]
+def _has_role(raw: object) -> bool:
+    return isinstance(raw, Mapping) and raw.get("role") in ("user", "assistant")
+
+
+def _format_of_object(raw: object, index: int) -> Format:
+    packages = _packages(raw)
     for format in FORMATS.values():
-        if format.bridge is not None and package.replace("_", "-").startswith(format.bridge):
-            bridge = _bridge(format.bridge)
-            if bridge.recognises(raw):
-                return format, bridge.to_data([raw])[0]
+        name = format.bridge
+        # Only a framework whose object this can be is imported.
+        if name in packages and _bridge(name).recognises(raw):
+            return format
     raise MessageError(f"message {index}: expected a mapping with `role`, got {type(raw).__name__}")
+
+
+def _packages(raw: object) -> set[str | None]:
+    """The packages that an object's classes come from, spelt as bridges are: `langchain_core` is "langchain"."""
+    tops = (base.__module__.partition(".")[0] for base in type(raw).__mro__)
+    return {top.removesuffix("_core").replace("_", "-") for top in tops}
+
+
+def _plain(raw: object, format: Format | None, index: int) -> object:
+    if format is None or format.bridge is None or isinstance(raw, Mapping):
+        return raw
+    try:
+        (plain,) = _bridge(format.bridge).to_data([raw])
+    except MessageError as error:
+        raise MessageError(f"{_place(0, index)}: {error}") from error
+    return plain
 
 
 @cache
 def _bridge(name: str) -> Bridge:
-    found: tuple[EntryPoint, ...] = tuple(entry_points(group=_BRIDGES, name=name))
+    # Not on top: it takes longer to import than all formats, and plain data never needs it.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    found = tuple(entry_points(group=_BRIDGES, name=name))
     if not found:
         raise ConfigError(f"no bridge to {name!r} is installed; `pip install 'foveate[{name}]'` brings it")
     try:

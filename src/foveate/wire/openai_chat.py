@@ -1,18 +1,27 @@
-"""OpenAI chat messages, both ways."""
+"""OpenAI chat messages, both ways.
+
+What comes in goes out again, up to this: half characters are replaced; one text block without other fields is the same
+as its text alone, and `input_text` and `output_text` are the same as `text`; no content, null and an empty list are the
+same, and so are no tool calls and an empty list of them; an image by its plain address is spelled out; arguments are
+JSON text. `is_error` and `pinned` are for Foveate alone and stay here.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import domestic
+from foveate.log.foreign import fields_of, foreign
 from foveate.log.messages import Media, Message, MessageMeta, Part, Role, Text, ToolCall, ToolResult
 from foveate.log.text import encodable
-from foveate.wire.fields import arguments_text, rest
+from foveate.wire.fields import arguments_object, arguments_text, rest
 from foveate.wire.format import Request, Where
+from foveate.wire.openai_blocks import FORMAT, block_of, content_parts, extra_of, is_telling, taken, takes, wire_fields
+from foveate.wire.pieces import joined, outline, split
 
 _ROLES: Final[dict[str, Role]] = {
     "system": "system",
@@ -22,6 +31,17 @@ _ROLES: Final[dict[str, Role]] = {
     "tool": "tool",
 }
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "id"})
+_NONE: Final[frozenset[str]] = frozenset()
+
+
+def recognises(raw: object) -> bool:
+    """Whether a raw message can only be an OpenAI chat message."""
+    if not isinstance(raw, Mapping):
+        return False
+    if "tool_calls" in raw or "tool_call_id" in raw or raw.get("role") in ("tool", "developer"):
+        return True
+    content = raw.get("content")
+    return "role" in raw and isinstance(content, list | tuple) and any(is_telling(block) for block in content)
 
 
 def decode(raw: object, *, where: str = "message") -> Message:
@@ -32,8 +52,10 @@ def decode(raw: object, *, where: str = "message") -> Message:
         raise MessageError(f"{where}: expected a mapping with `role`, got {type(raw).__name__}")
     role = raw.get("role")
     if not isinstance(role, str) or role not in _ROLES:
-        raise MessageError(f"{where}: unknown `role` {role!r}; known are {', '.join(_ROLES)}")
-    extra = rest(raw, _KNOWN, where)
+        raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
+    # An id is nothing a provider wants to hear, so it is kept apart from what is sent.
+    given = rest({"id": raw["id"]}, _NONE, where) if "id" in raw else {}
+    extra = extra_of(rest(raw, _KNOWN, where), **given)
     if role == "developer":
         extra["role"] = role
     parts = _tool_parts(raw, where) if role == "tool" else _said_parts(raw, role, where)
@@ -42,22 +64,16 @@ def decode(raw: object, *, where: str = "message") -> Message:
 
 def encode(message: Message) -> dict[str, Any]:
     """The OpenAI chat dict of a message."""
+    given = fields_of(message.extra, FORMAT)
+    fields = {**({"id": given["id"]} if "id" in given else {}), **_wire_extra(message)}
     result = message.result
     if message.role == "tool" and result is not None:
-        return {"role": "tool", "tool_call_id": result.call_id, "content": _result(result), **_wire_extra(message)}
+        return {"role": "tool", "tool_call_id": result.call_id, "content": _result(result), **fields}
     out: dict[str, Any] = {"role": message.role, "content": _content(message)}
     calls = message.calls
     if calls:
-        out["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-                **domestic(call.extra),
-            }
-            for call in calls
-        ]
-    out.update(_wire_extra(message))
+        out["tool_calls"] = [_encoded_call(call) for call in calls]
+    out.update(fields)
     return out
 
 
@@ -72,9 +88,15 @@ def encode_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def lower(request: Request) -> list[dict[str, Any]]:
-    """The messages of a request, system prompt first; tools and response format are sent beside them."""
+    """The messages of a request, system prompt first; tools and response format are sent beside them.
+
+    Images and files that OpenAI does not take where they stand are left out with a note.
+    """
     system = [{"role": "system", "content": request.system}] if request.system else []
-    return [*system, *encode_all(request.messages)]
+    sent = encode_all(_lowered(message) for message in request.messages)
+    for raw in sent:
+        raw.pop("id", None)
+    return [*system, *sent]
 
 
 def _meta(raw: Mapping[str, Any]) -> MessageMeta:
@@ -83,38 +105,61 @@ def _meta(raw: Mapping[str, Any]) -> MessageMeta:
 
 def _wire_extra(message: Message) -> dict[str, Any]:
     # What a caller marks for Foveate alone does not go to the provider.
-    return {key: value for key, value in domestic(message.extra).items() if key not in ("is_error", "pinned")}
+    return {key: value for key, value in wire_fields(message.extra).items() if key not in ("is_error", "pinned")}
+
+
+def _encoded_call(call: ToolCall) -> dict[str, Any]:
+    ours = fields_of(call.extra, FORMAT)
+    custom = ours.get("custom")
+    if isinstance(custom, dict):
+        text = arguments_object(call.arguments).get("input")
+        given = {"name": call.name, "input": text if isinstance(text, str) else call.arguments, **custom}
+        return {"id": call.id, "type": "custom", "custom": given, **wire_fields(call.extra)}
+    function = {"name": call.name, "arguments": call.arguments, **ours.get("function", {})}
+    return {"id": call.id, "type": "function", "function": function, **wire_fields(call.extra)}
 
 
 def _content(message: Message) -> Any:
     shown = [part for part in message.parts if isinstance(part, Text | Media)]
     if not shown:
         return None if message.calls else ""
-    if len(shown) == 1 and isinstance(shown[0], Text) and not domestic(shown[0].extra):
+    if len(shown) == 1 and isinstance(shown[0], Text) and not shown[0].extra:
         return shown[0].text
-    return [_block(part) for part in shown]
+    return _plainest([block_of(part) for part in shown])
 
 
 def _result(result: ToolResult) -> Any:
-    """The content of a tool message: text, or what came with images as it came."""
-    if not result.media:
+    """The content of a tool message: text, or blocks if it came with more than one text."""
+    if not result.media and not result.extra:
         return result.text
-    text = [_block(Text(text=result.text))] if result.text else []
-    return [*text, *(_block(one) for one in result.media)]
+    pieces = split(result, fields_of(result.extra, FORMAT).get("content"))
+    return _plainest([block_of(piece) for piece in pieces]) or ""
 
 
-def _block(part: Text | Media) -> dict[str, Any]:
-    match part:
-        case Text(text=text, extra=extra):
-            return {"type": "text", "text": text, **domestic(extra)}
-        case Media(kind="image", reference=reference, extra=extra):
-            return {"type": "image_url", "image_url": {"url": reference, **domestic(extra)}}
-        case Media(extra=extra):
-            return dict(extra)
+def _plainest(blocks: list[dict[str, Any]]) -> Any:
+    match blocks:
+        case [{"type": "text", "text": text, **more}] if not more:
+            return text
+        case _:
+            return blocks
+
+
+def _lowered(message: Message) -> Message:
+    result = message.result
+    if result is not None and any(not takes(media, "tool") for media in result.media):
+        pieces = [taken(piece, "tool") for piece in split(result, fields_of(result.extra, FORMAT).get("content"))]
+        plain = joined(result.call_id, pieces)
+        shape = outline(plain, pieces)
+        extra = foreign(FORMAT, {"content": shape} if shape is not None else {})
+        return msgspec.structs.replace(message, parts=(msgspec.structs.replace(plain, extra=extra),))
+    if all(not isinstance(part, Media) or takes(part, message.role) for part in message.parts):
+        return message
+    parts = (taken(part, message.role) if isinstance(part, Media) else part for part in message.parts)
+    return msgspec.structs.replace(message, parts=tuple(parts))
 
 
 def _said_parts(raw: Mapping[str, Any], role: str, where: str) -> tuple[Part, ...]:
-    parts: list[Part] = [*_content_parts(raw.get("content"), where)]
+    parts: list[Part] = [*content_parts(raw.get("content"), where)]
     calls = raw.get("tool_calls")
     if calls is not None and not isinstance(calls, list | tuple):
         raise MessageError(f"{where}: `tool_calls` must be a list, got {type(calls).__name__}")
@@ -129,67 +174,33 @@ def _call(raw: object, where: str) -> ToolCall:
         raise MessageError(f"{where}: expected a mapping, got {type(raw).__name__}")
     call_id = raw.get("id")
     if not isinstance(call_id, str) or not call_id:
-        raise MessageError(f"{where}: `id` must be a non-empty string, got {call_id!r}; every call needs one")
-    function = raw.get("function")
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        raise MessageError(f"{where}: `function` must be a mapping with a `name`, got {function!r}")
-    arguments = function.get("arguments", "{}")
+        raise MessageError(f"{where}: `id` must be a non-empty string, got {call_id!r:.80}; every call needs one")
+    match raw:
+        case {"type": "custom", "custom": {"name": str() as name, "input": str() as text, **others}}:
+            arguments = json.dumps({"input": encodable(text)}, ensure_ascii=False)
+            extra = extra_of(rest(raw, frozenset({"id", "type", "custom"}), where), custom=rest(others, _NONE, where))
+        case {"function": {"name": str() as name, **others}}:
+            arguments = _arguments(others.pop("arguments", "{}"), where)
+            more = rest(others, _NONE, where)
+            fields = rest(raw, frozenset({"id", "type", "function"}), where)
+            extra = extra_of(fields, **({"function": more} if more else {}))
+        case _:
+            function = raw.get("function")
+            raise MessageError(f"{where}: `function` must be a mapping with a `name`, got {function!r:.80}")
+    return ToolCall(id=encodable(call_id), name=encodable(name), arguments=arguments, extra=extra)
+
+
+def _arguments(arguments: object, where: str) -> str:
     if not isinstance(arguments, str | Mapping):
         raise MessageError(f"{where}: `arguments` must be JSON text, got {type(arguments).__name__}")
-    extra = rest(raw, frozenset({"id", "type", "function"}), where)
-    return ToolCall(
-        id=encodable(call_id),
-        name=encodable(function["name"]),
-        arguments=arguments_text(arguments, where),
-        extra=extra,
-    )
+    return arguments_text(arguments, where)
 
 
 def _tool_parts(raw: Mapping[str, Any], where: str) -> tuple[Part, ...]:
     call_id = raw.get("tool_call_id")
     if not isinstance(call_id, str) or not call_id:
-        raise MessageError(f"{where}: `tool_call_id` must be a non-empty string, got {call_id!r}")
-    parts = _content_parts(raw.get("content"), where)
-    text = "\n".join(part.text for part in parts if isinstance(part, Text))
-    media = tuple(part for part in parts if isinstance(part, Media))
-    return (ToolResult(call_id=encodable(call_id), text=text, media=media),)
-
-
-def _content_parts(content: object, where: str) -> list[Text | Media]:
-    match content:
-        case None:
-            return []
-        case str():
-            return [Text(text=encodable(content))]
-        case list() | tuple():
-            return [_part(block, f"{where}, content block {index}") for index, block in enumerate(content)]
-        case _:
-            raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
-
-
-def _part(block: object, where: str) -> Text | Media:
-    match block:
-        case str():
-            return Text(text=encodable(block))
-        case {"type": "text" | "input_text" | "output_text", "text": str() as text, **more}:
-            extra = rest(more, frozenset(), where)
-            return Text(text=encodable(text), extra=extra)
-        case {"type": "image_url", "image_url": {"url": str() as url, **more}}:
-            return Media(kind="image", reference=encodable(url), extra=rest(more, frozenset(), where))
-        case {"type": "image_url", "image_url": str() as url}:
-            return Media(kind="image", reference=url)
-        case {"type": "file" | "input_audio" as kind, **more}:
-            extra = {"type": kind, **rest(more, frozenset(), where)}
-            reference = msgspec.json.encode(extra).decode()
-            return Media(kind="file" if kind == "file" else "audio", reference=reference, extra=extra)
-        case {"type": kind}:
-            raise MessageError(f"{where}: unknown `type` {kind!r}; known are text, image_url, file, input_audio")
-        case _:
-            raise MessageError(f"{where}: expected text or a block with `type`, got {block!r:.80}")
-
-
-def recognises(raw: object) -> bool:
-    """Whether a raw message can only be an OpenAI chat message."""
-    return isinstance(raw, Mapping) and (
-        "tool_calls" in raw or "tool_call_id" in raw or raw.get("role") in ("tool", "developer")
-    )
+        raise MessageError(f"{where}: `tool_call_id` must be a non-empty string, got {call_id!r:.80}")
+    pieces = content_parts(raw.get("content"), where)
+    result = joined(encodable(call_id), pieces)
+    shape = outline(result, pieces)
+    return (result if shape is None else msgspec.structs.replace(result, extra=foreign(FORMAT, {"content": shape})),)

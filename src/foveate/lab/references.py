@@ -1,21 +1,23 @@
-"""References of actions to earlier history, and whether a request still holds them in context.
+"""References of actions to earlier history: whether a request still holds them in context, or leads back to them.
 
-A reference is a path, hash or identifier in the arguments of the next recorded action that is
-absent from the system prompt and the first user message but was seen earlier in the history.
-It is *kept in context* if the request shows it amid the same characters as the history did, up
-to twelve on either side within its line. Equal lines have equal surroundings; a list of bare
-names has not.
+A reference is a path, hash or identifier in the arguments of the next recorded action that is absent from the system
+prompt and the first user message but was seen earlier in the history. It is *kept* if the request shows it amid the
+same characters as the history did, up to twelve on either side within its line. Equal lines have equal surroundings; a
+list of bare names has not. It is *restorable* if it is not kept, but the request names a message that holds it as
+something that can be recalled. Else it is *lost*.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
-from bench.messages import Call, Message, argument_values, calls_of, content_of, texts
-from bench.tokens import message_tokens
+from foveate.lab.chat import Chat, argument_values, calls_of, content_of, texts
 
-CONTEXT = 12
-LONGEST = 200
+CONTEXT: Final = 12
+LONGEST: Final = 200
 
 _TOKEN = re.compile(r"[A-Za-z0-9_~./@$-]+")
 _HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}")
@@ -35,7 +37,7 @@ def candidates(text: str) -> set[str]:
     return {token for token in trimmed if _is_reference(token)}
 
 
-def action_candidates(called: Iterable[Call]) -> set[str]:
+def action_candidates(called: Iterable[Mapping[str, Any]]) -> set[str]:
     """What an action refers to: its argument values; names and keys belong to the tool schema."""
     return {
         candidate
@@ -60,22 +62,32 @@ class Lexicon:
         self._anchors: dict[str, list[tuple[str, int]]] = {}
         self._by_text: dict[str, dict[str, Mentions]] = {}
         self._by_message: dict[tuple[str, ...], dict[str, Mentions]] = {}
+        # With the message itself, so that its identity never comes to mean another one.
+        self._by_identity: dict[int, tuple[Chat, dict[str, Mentions]]] = {}
         for reference in references:
             anchor = max(re.finditer(r"\w+", reference), key=lambda word: len(word[0]))
             self._anchors.setdefault(anchor[0], []).append((reference, anchor.start()))
 
-    def in_message(self, message: Message) -> dict[str, Mentions]:
+    def in_message(self, message: Chat) -> dict[str, Mentions]:
+        """The references that a message shows."""
+        known = self._by_identity.get(id(message))
+        if known is None:
+            known = self._by_identity[id(message)] = message, self._looked_up(message)
+        return known[1]
+
+    def in_text(self, text: str) -> dict[str, Mentions]:
+        """The references that a text shows."""
+        known = self._by_text.get(text)
+        if known is None:
+            known = self._by_text[text] = self._scan(text)
+        return known
+
+    def _looked_up(self, message: Chat) -> dict[str, Mentions]:
         called = (item["function"] for item in calls_of(message))
         key = (content_of(message), *(part for f in called for part in (f["name"], f["arguments"])))
         known = self._by_message.get(key)
         if known is None:
             known = self._by_message[key] = self._merged(list(texts(message)))
-        return known
-
-    def in_text(self, text: str) -> dict[str, Mentions]:
-        known = self._by_text.get(text)
-        if known is None:
-            known = self._by_text[text] = self._scan(text)
         return known
 
     def _merged(self, parts: Sequence[str]) -> dict[str, Mentions]:
@@ -113,30 +125,39 @@ class Reference:
 
 
 class History:
-    """The recorded history up to a call, indexed as it grows."""
+    """The recorded history up to a call, indexed as it grows; `size` says the tokens of a message."""
 
-    def __init__(self, system: str, messages: Sequence[Message]) -> None:
+    def __init__(self, system: str, messages: Sequence[Chat], size: Callable[[Chat], int]) -> None:
         first = next((content_of(m) for m in messages if m["role"] == "user"), "")
         framing = f"{system}\n{first}"
         named = {id(m): action_candidates(calls_of(m)) for m in messages}
         new = {token for tokens in named.values() for token in tokens if token not in framing}
         self.lexicon = Lexicon(new)
+        self._size = size
         self._windows: dict[str, set[str]] = {}
+        self._holders: dict[str, list[int]] = {}
+        self._holding: dict[str, set[int]] = {}
+        self._said = {id(message) for message in messages}
         self._last: dict[str, float] = {}
         self._spoken: set[str] = set()
         self._tokens = 0
+        self._length = 0
         self._due = {message: tokens & new for message, tokens in named.items()}
 
-    def append(self, message: Message) -> None:
-        tokens = message_tokens(message)
+    def append(self, message: Chat) -> None:
+        """Take in the next message."""
+        tokens = self._size(message)
         for reference, mentions in self.lexicon.in_message(message).items():
             self._windows.setdefault(reference, set()).update(mentions.windows)
+            self._holders.setdefault(reference, []).append(self._length)
+            self._holding.setdefault(reference, set()).add(id(message))
             self._last[reference] = self._tokens + tokens * mentions.position
             if message["role"] != "tool":
                 self._spoken.add(reference)
         self._tokens += tokens
+        self._length += 1
 
-    def references(self, action: Message) -> list[Reference]:
+    def references(self, action: Chat) -> list[Reference]:
         """What the next recorded action takes from the history so far."""
         return [
             Reference(
@@ -144,22 +165,33 @@ class History:
                 distance=int(self._tokens - self._last[text]),
                 observed_only=text not in self._spoken,
             )
-            for text in sorted(self._due[id(action)] & self._windows.keys())
+            for text in sorted(self._due.get(id(action), set()) & self._windows.keys())
         ]
 
-    def kept(self, reference: str, request: Iterable[dict[str, Mentions]]) -> bool:
-        """Whether a request, as the mentions of its messages, shows it in a recorded context."""
-        known = self._windows[reference]
-        return any(not known.isdisjoint(mentions[reference].windows) for mentions in request if reference in mentions)
+    def kept(self, references: Iterable[str], request: Sequence[Chat]) -> set[str]:
+        """Those references that a request shows in a recorded context."""
+        shown = {id(message): message for message in request}
+        # A message that was said shows what it holds and nothing else; what a policy made has to be looked through.
+        made = [self.lexicon.in_message(message) for key, message in shown.items() if key not in self._said]
+        return {
+            reference
+            for reference in references
+            if not self._holding[reference].isdisjoint(shown)
+            or any(
+                not self._windows[reference].isdisjoint(mentions[reference].windows)
+                for mentions in made
+                if reference in mentions
+            )
+        }
+
+    def is_held(self, reference: str, places: Collection[int]) -> bool:
+        """Whether one of the messages at these places of the history holds it."""
+        return any(place in places for place in self._holders[reference])
 
 
-def is_visible(reference: str, request: Iterable[Message]) -> bool:
-    return any(reference in text for text in _plain(request))
-
-
-def _plain(request: Iterable[Message]) -> Iterator[str]:
-    for message in request:
-        yield from texts(message)
+def is_visible(reference: str, request: Iterable[Chat]) -> bool:
+    """Whether a request has a reference anywhere in it."""
+    return any(reference in text for message in request for text in texts(message))
 
 
 def _trimmed(token: str) -> str:

@@ -1,0 +1,129 @@
+"""The difference between two calls: what entered, what left, what changed its form, where the cached prefix broke."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from foveate.log.items import Fate, Item
+from foveate.views.timeline import common_prefix
+
+if TYPE_CHECKING:
+    from foveate.compiler.compiled import CompiledContext
+
+_PREVIEW = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One item that differs between two calls; what is None was not there."""
+
+    id: str
+    role: str
+    preview: str
+    before: Fate | None = None
+    after: Fate | None = None
+    tokens_before: int = 0
+    tokens_after: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What differs between two calls of a session.
+
+    `shared` items at the beginning are the same, with `shared_tokens` counting what frames them; `broke_at` is the first
+    item of the earlier call that the later one does not show at its place, None if the later one only goes on.
+    """
+
+    first: int
+    second: int
+    tokens_before: int
+    tokens_after: int
+    entered: tuple[Change, ...]
+    left: tuple[Change, ...]
+    changed: tuple[Change, ...]
+    shared: int
+    shared_tokens: int
+    broke_at: str | None
+    why: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The difference as plain data."""
+        return asdict(self)
+
+
+def difference(first: CompiledContext, second: CompiledContext) -> Difference:
+    """What differs in `second` from `first`, an earlier call of the same session."""
+    before, after = first.items, second.items
+    was, now = {item.id: item for item in before}, {item.id: item for item in after}
+    reframed = (first.framing.system, first.framing.tools) != (second.framing.system, second.framing.tools)
+    shared = 0 if reframed else common_prefix(list(before), list(after))
+    fixed = 0 if reframed else second.framing.fixed
+    broke = before[shared].id if shared < len(before) else None
+    return Difference(
+        first=first.number,
+        second=second.number,
+        tokens_before=first.tokens,
+        tokens_after=second.tokens,
+        entered=tuple(_entered(item) for item in after if item.id not in was),
+        left=tuple(_left(item, second) for item in before if item.id not in now),
+        changed=tuple(
+            _changed(was[item.id], item) for item in after if item.id in was and was[item.id].message != item.message
+        ),
+        shared=shared,
+        shared_tokens=fixed + sum(item.tokens for item in after[:shared]),
+        broke_at=broke,
+        why=_why(broke, second, reframed=reframed),
+    )
+
+
+def _entered(item: Item) -> Change:
+    return Change(
+        id=item.id,
+        role=item.message.role,
+        preview=_preview(item),
+        after=item.fate,
+        tokens_after=item.tokens,
+        why=item.why,
+    )
+
+
+def _left(item: Item, later: CompiledContext) -> Change:
+    known = later.position(item.id) is not None
+    return Change(
+        id=item.id,
+        role=item.message.role,
+        preview=_preview(item),
+        before=item.fate,
+        tokens_before=item.tokens,
+        why=later.why(item.id) if known else "its place was taken by a later one",
+    )
+
+
+def _changed(old: Item, new: Item) -> Change:
+    return Change(
+        id=new.id,
+        role=new.message.role,
+        preview=_preview(new),
+        before=old.fate,
+        after=new.fate,
+        tokens_before=old.tokens,
+        tokens_after=new.tokens,
+        why=new.why,
+    )
+
+
+def _preview(item: Item) -> str:
+    message = item.message
+    text = message.text.strip() or ", ".join(f"{call.name} {call.arguments}" for call in message.calls)
+    line = " ".join(text.split())
+    return line if len(line) <= _PREVIEW else line[: _PREVIEW - 1] + "…"
+
+
+def _why(broke: str | None, later: CompiledContext, *, reframed: bool) -> str:
+    if reframed:
+        return "system prompt or tools changed"
+    if broke is None:
+        return "nothing of the earlier call was changed"
+    return later.why(broke) if later.position(broke) is not None else f"{broke} was replaced"

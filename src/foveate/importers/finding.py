@@ -1,0 +1,119 @@
+"""Finding: which logs a path stands for; a folder stands for all that are in it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Final
+
+from foveate.errors import LogError
+from foveate.importers.detection import importer_for
+from foveate.importers.importer import Importer
+from foveate.importers.litellm import LITELLM
+from foveate.importers.openhands_events import OPENHANDS_EVENTS, event_files
+from foveate.importers.reading import Recorded, opened
+
+_ENDINGS: Final = (".jsonl", ".json", ".traj", ".md")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """One log: a file, or several that only make sense together."""
+
+    name: str
+    paths: tuple[Path, ...]
+    importer: Importer
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are to read."""
+        return sum(path.stat().st_size for path in self.paths)
+
+    @contextmanager
+    def open(self, *, lenient: bool = False) -> Generator[Recorded, None, None]:
+        """The log, to be read."""
+        first = self.paths[0]
+        if len(self.paths) == 1:
+            with opened(first) as file:
+                yield Recorded(name=self.name, file=file, path=first, lenient=lenient)
+            return
+        with TemporaryFile() as joined:
+            for path in self.paths:
+                joined.write(_one_line(path) + b"\n")
+            yield Recorded(name=self.name, file=joined, path=first.parent, lenient=lenient)
+
+
+class Found:
+    """What a search for logs came upon: the logs, and the files that are none."""
+
+    def __init__(self) -> None:
+        self.logs: list[LogFile] = []
+        self.others: list[Path] = []
+
+    def add(self, path: Path, importer: Importer, *more: Path) -> None:
+        """Take note of a log."""
+        self.logs.append(LogFile(name=str(path), paths=more or (path,), importer=importer))
+
+
+def logs_in(
+    paths: Sequence[Path], format: str = "auto", *, looked_at: Callable[[Path], None] = lambda _path: None
+) -> Found:
+    """The logs that paths stand for; a file that is named itself must be one."""
+    found = Found()
+    for path in paths:
+        if path.is_dir():
+            for folder, files in _folders(path):
+                _look_through(found, folder, files, format, looked_at)
+        else:
+            found.add(path, _importer(path, format))
+    return found
+
+
+def _folders(top: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """The folders below one, with their files, in the order of their names."""
+    for folder, inner, names in os.walk(top):
+        inner.sort()
+        yield Path(folder), [Path(folder, name) for name in sorted(names) if name.endswith(_ENDINGS)]
+
+
+def _look_through(
+    found: Found, folder: Path, files: list[Path], format: str, looked_at: Callable[[Path], None]
+) -> None:
+    events = event_files(folder)
+    if events is not None:
+        # One event a file: only all of them are a log.
+        found.add(folder, OPENHANDS_EVENTS, *events)
+        return
+    requests: list[Path] = []
+    for path in files:
+        looked_at(path)
+        try:
+            importer = _importer(path, format)
+        except LogError:
+            # In a folder there are other files too; which they were is said at the end.
+            found.others.append(path)
+            continue
+        if importer is LITELLM:
+            requests.append(path)
+        else:
+            found.add(path, importer)
+    if requests:
+        # One request a file, and each has all before it: together they are conversations.
+        found.add(folder if len(requests) > 1 else requests[0], LITELLM, *requests)
+
+
+def _importer(path: Path, format: str) -> Importer:
+    with opened(path) as file:
+        return importer_for(Recorded(name=str(path), file=file, path=path), format)
+
+
+def _one_line(path: Path) -> bytes:
+    with opened(path) as file:
+        document = Recorded(name=str(path), file=file, path=path).document()
+    # Its own decoder took half characters, so its encoder must write them.
+    return json.dumps(document).encode()

@@ -1,0 +1,213 @@
+"""Gemini contents, both ways.
+
+A content of the model is one assistant message; a content of the user is one tool message for each function response
+and a user message for what stands between them.
+
+Calls without an id get one. A response without an id answers, of the newest content with calls, the first call of its
+name that is still open. Where that content was given in an earlier batch, the first response of a name in the batch
+answers the first open call of that name, the second the second, and so on: so the responses to one content belong into
+one batch. Ids made here are not written again.
+
+What went in comes out again, up to this: fields of parts are written in camel case; a content without a role is the
+user's; `args` and `parts` that are missing are empty; `null` for `args` is an empty object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from foveate.errors import MessageError
+from foveate.log.foreign import fields_of, foreign
+from foveate.log.messages import Message, MessageMeta, Part, ToolResult
+from foveate.log.text import encodable
+from foveate.wire.fields import arguments_text, mapping, rest
+from foveate.wire.format import Where
+from foveate.wire.gemini_parts import NAME, camel, given_id, part_of, response_of, result_of, said_part, told_part
+
+_ROLES: Final = ("user", "model", "function")
+_KNOWN: Final = frozenset({"role", "parts", "pinned"})
+
+Parts = list[dict[str, Any]]
+
+
+def recognises(raw: object) -> bool:
+    """Whether a raw message can only be a Gemini content."""
+    if not isinstance(raw, Mapping) or "kind" in raw or raw.get("role", "user") not in _ROLES:
+        return False
+    parts = raw.get("parts")
+    return isinstance(parts, list | tuple) and all(isinstance(part, Mapping) and "type" not in part for part in parts)
+
+
+def decode(raws: Sequence[object], where: Where) -> list[Message]:
+    """The messages of contents, in order."""
+    contents = [mapping(raw, where(index)) for index, raw in enumerate(raws)]
+    parts = [_parts(content, where(index)) for index, content in enumerate(contents)]
+    roles = [_role(content, where(index)) for index, content in enumerate(contents)]
+    ids = _call_ids(roles, parts, where)
+    messages: list[Message] = []
+    for index, content in enumerate(contents):
+        fields = rest(content, _KNOWN, where(index))
+        kept: dict[str, Any] = {"content": fields} if fields else {}
+        if roles[index] == "model":
+            said = [
+                said_part(part, ids.get((index, at), ""), f"{where(index)}, part {at}")
+                for at, part in enumerate(parts[index])
+            ]
+            messages.append(_message("assistant", said, content, kept))
+        else:
+            if roles[index] == "function":
+                kept["role"] = "function"
+            messages += _told(content, parts[index], ids, index, kept, where(index))
+    return messages
+
+
+def encode(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """The contents of messages, in order, as they came."""
+    contents: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        kept = fields_of(message.extra, NAME)
+        names.update((call.id, call.name) for call in message.calls)
+        parts = _encoded(message, names)
+        if kept.get("continues") is True and contents:
+            contents[-1]["parts"] += parts
+        else:
+            role = "model" if message.role == "assistant" else str(kept.get("role", "user"))
+            contents.append({"role": role, "parts": parts, **kept.get("content", {})})
+    return contents
+
+
+def _parts(content: Mapping[str, Any], where: str) -> Parts:
+    parts = content.get("parts")
+    if parts is None:
+        return []
+    if not isinstance(parts, list | tuple):
+        raise MessageError(f"{where}: `parts` must be a list, got {type(parts).__name__}")
+    return [camel(part, f"{where}, part {at}") for at, part in enumerate(parts)]
+
+
+def _role(content: Mapping[str, Any], where: str) -> str:
+    role = content.get("role", "user")
+    if role not in _ROLES:
+        raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
+    return str(role)
+
+
+def _call_ids(roles: Sequence[str], contents: Sequence[Parts], where: Where) -> dict[tuple[int, int], str]:
+    """The ids of calls that have none, and of the responses to them, by content and part."""
+    ids: dict[tuple[int, int], str] = {}
+    answers: Counter[str] = Counter()
+    waiting: list[_Waiting] = []
+    for index, at, kind, call in _exchanged(roles, contents):
+        name, given = str(call.get("name")), given_id(call)
+        if kind == "functionCall":
+            if waiting and waiting[0].place[0] != index:
+                waiting = []
+            arguments = arguments_text(call.get("args"), f"{where(index)}, part {at}")
+            ids[index, at] = given or _minted(index, at, name, arguments)
+            waiting.append(_Waiting((index, at), name, ids[index, at], given is not None))
+            continue
+        match = next((one for one in waiting if (one.id == given if given else one.name == name)), None)
+        if match is not None:
+            waiting.remove(match)
+        ids[index, at] = _open_id(name, answers) if match is None else match.id
+    left: Counter[str] = Counter()
+    ids.update((one.place, _open_id(one.name, left)) for one in waiting if not one.named)
+    return ids
+
+
+class _Waiting(NamedTuple):
+    """A call of the newest content with calls that has no response yet."""
+
+    place: tuple[int, int]
+    name: str
+    id: str
+    named: bool
+
+
+def _minted(index: int, at: int, name: str, arguments: str) -> str:
+    sign = hashlib.sha256(f"{index}:{at}:{encodable(name)}:{arguments}".encode()).hexdigest()[:16]
+    return f"{NAME}-{sign}"
+
+
+def _exchanged(roles: Sequence[str], contents: Sequence[Parts]) -> Iterator[tuple[int, int, str, Mapping[str, Any]]]:
+    """Every call of the model and every response to one, by content and part."""
+    for index, (role, parts) in enumerate(zip(roles, contents, strict=True)):
+        kind = "functionCall" if role == "model" else "functionResponse"
+        for at, part in enumerate(parts):
+            if kind in part:
+                yield index, at, kind, part[kind]
+
+
+def _open_id(name: str, counts: Counter[str]) -> str:
+    """The id by which a call and its response find each other over two batches."""
+    counts[name] += 1
+    return f"{NAME}-{encodable(name)}-{counts[name]}"
+
+
+def _told(
+    content: Mapping[str, Any],
+    parts: Parts,
+    ids: Mapping[tuple[int, int], str],
+    index: int,
+    kept: dict[str, Any],
+    where: str,
+) -> list[Message]:
+    """The messages of a content of the user; all but the first are marked as more of it."""
+    messages: list[Message] = []
+    said: list[Part] = []
+    for at, part in enumerate(parts):
+        place = f"{where}, part {at}"
+        if "functionResponse" not in part:
+            said.append(told_part(part, place))
+            continue
+        if said:
+            messages.append(_message("user", said, content, _more(kept, messages)))
+            said = []
+        result, failed = result_of(part, ids[index, at], place)
+        message = _message("tool", [result], content, _more(kept, messages))
+        messages.append(_failed(message) if failed else message)
+    if said or not messages:
+        messages.append(_message("user", said, content, _more(kept, messages)))
+    return messages
+
+
+def _more(kept: dict[str, Any], before: list[Message]) -> dict[str, Any]:
+    return {"continues": True} if before else kept
+
+
+def _message(role: Any, parts: list[Part], content: Mapping[str, Any], kept: dict[str, Any]) -> Message:
+    pinned = content.get("pinned") is True
+    return Message(
+        id="",
+        role=role,
+        parts=tuple(parts),
+        meta=MessageMeta(pinned=pinned),
+        extra={**({"pinned": True} if pinned else {}), **foreign(NAME, kept)},
+    )
+
+
+def _failed(message: Message) -> Message:
+    return Message(
+        id="", role=message.role, parts=message.parts, meta=message.meta, extra={**message.extra, "is_error": True}
+    )
+
+
+def _encoded(message: Message, names: Mapping[str, str]) -> Parts:
+    result = message.result
+    if result is not None:
+        return [_response(message, result, names)]
+    return [part for one in message.parts if (part := part_of(one)) is not None]
+
+
+def _response(message: Message, result: ToolResult, names: Mapping[str, str]) -> dict[str, Any]:
+    kept = fields_of(result.extra, NAME)
+    name = kept.get("name") or names.get(result.call_id) or message.meta.tool_name or "tool"
+    answer: dict[str, Any] = {} if kept.get("minted") is True else {"id": result.call_id}
+    answer |= {"name": name, "response": response_of(result, failed=message.extra.get("is_error") is True)}
+    if result.media:
+        answer["parts"] = [part_of(one) for one in result.media]
+    return {"functionResponse": {**answer, **kept.get("call", {})}, **kept.get("part", {})}

@@ -1,0 +1,203 @@
+"""What Gemini refuses in a request.
+
+- `contents_given`: `contents` is a list with something in it.
+- `system_says_something`: `systemInstruction`, if there is one, has parts of text.
+- `roles_known`: a content is the user's or the model's.
+- `user_first`: the first content is the user's.
+- `roles_alternate`: no two contents in a row have the same role.
+- `parts_given`: a content has parts, and each is an object.
+- `parts_say_one_thing`: a part has exactly one kind of content, and a text is not empty.
+- `calls_are_the_models`: function calls stand in contents of the model, responses in those of the user.
+- `names_fit`: the name of a call and of a response is allowed.
+- `calls_filled`: the `args` of a call are an object.
+- `responses_filled`: the `response` to a call is an object.
+- `calls_answered`: behind a content with calls stands one with as many responses, and responses stand nowhere else.
+- `responses_in_order`: responses have the names and the ids of their calls, in the order of the calls.
+- `responses_first`: responses stand before all other parts of their content.
+- `thoughts_signed`: a thought has its signature with it.
+- `media_known`: media are of a type that is taken, and say where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from foveate.wire.data_uri import is_base64
+from foveate.wire.gemini_lowering import VALID_NAME, takes
+
+_DETAILS: Final = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
+"""Fields that say how a part is meant, beside the one that says what it is."""
+
+Contents = list[Mapping[str, Any]]
+Rule = Callable[[Contents], Iterator[str]]
+
+
+def problems(payload: object) -> list[str]:
+    """Everything that would be refused, rule by rule; empty for a valid request."""
+    if not isinstance(payload, Mapping):
+        return [f"a request is an object, not {type(payload).__name__}"]
+    found = [*contents_given(payload), *system_says_something(payload)]
+    raw = payload.get("contents")
+    if not isinstance(raw, list):
+        return found
+    contents = [content if isinstance(content, Mapping) else {} for content in raw]
+    return [*found, *(problem for rule in RULES for problem in rule(contents))]
+
+
+def contents_given(payload: Mapping[str, Any]) -> Iterator[str]:
+    contents = payload.get("contents")
+    if not isinstance(contents, list) or not contents:
+        yield "no contents"
+
+
+def system_says_something(payload: Mapping[str, Any]) -> Iterator[str]:
+    if "systemInstruction" in payload:
+        parts = _parts(payload["systemInstruction"])
+        if not parts or not all(isinstance(part.get("text"), str) and part["text"].strip() for part in parts):
+            yield "`systemInstruction` is empty"
+
+
+def roles_known(contents: Contents) -> Iterator[str]:
+    for index, content in enumerate(contents):
+        if content.get("role") not in ("user", "model"):
+            yield f"content {index}: unknown role {content.get('role')!r}"
+
+
+def user_first(contents: Contents) -> Iterator[str]:
+    if contents and contents[0].get("role") != "user":
+        yield f"content 0: the first role is {contents[0].get('role')!r}, not 'user'"
+
+
+def roles_alternate(contents: Contents) -> Iterator[str]:
+    for index in range(1, len(contents)):
+        if contents[index].get("role") == contents[index - 1].get("role"):
+            yield f"content {index}: the role {contents[index].get('role')!r} twice in a row"
+
+
+def parts_given(contents: Contents) -> Iterator[str]:
+    for index, content in enumerate(contents):
+        parts = content.get("parts")
+        if not isinstance(parts, list) or not parts or not all(isinstance(part, Mapping) for part in parts):
+            yield f"content {index}: no list of parts"
+
+
+def parts_say_one_thing(contents: Contents) -> Iterator[str]:
+    for index, at, part in _all_parts(contents):
+        kinds = [key for key in part if key not in _DETAILS]
+        text = part.get("text", "?")
+        if len(kinds) != 1:
+            yield f"content {index}, part {at}: {len(kinds)} kinds of content: {kinds}"
+        elif not isinstance(text, str) or not (text.strip() or part.get("thoughtSignature")):
+            yield f"content {index}, part {at}: empty text"
+
+
+def calls_are_the_models(contents: Contents) -> Iterator[str]:
+    for index, at, part in _all_parts(contents):
+        for kind, role in (("functionCall", "model"), ("functionResponse", "user")):
+            if kind in part and contents[index].get("role") != role:
+                yield f"content {index}, part {at}: {kind} in a content of {contents[index].get('role')!r}"
+
+
+def names_fit(contents: Contents) -> Iterator[str]:
+    for index, at, part in _all_parts(contents):
+        for kind in ("functionCall", "functionResponse"):
+            name = _inner(part, kind).get("name") if kind in part else "fits"
+            if not isinstance(name, str) or not VALID_NAME.fullmatch(name):
+                yield f"content {index}, part {at}: {kind} with the name {name!r:.80}"
+
+
+def calls_filled(contents: Contents) -> Iterator[str]:
+    for index, at, part in _all_parts(contents):
+        if "functionCall" in part and not isinstance(_inner(part, "functionCall").get("args", {}), Mapping):
+            yield f"content {index}, part {at}: `args` are no object"
+
+
+def responses_filled(contents: Contents) -> Iterator[str]:
+    for index, at, part in _all_parts(contents):
+        if "functionResponse" in part and not isinstance(_inner(part, "functionResponse").get("response"), Mapping):
+            yield f"content {index}, part {at}: `response` is no object"
+
+
+def calls_answered(contents: Contents) -> Iterator[str]:
+    asked = 0
+    for index, content in enumerate([*contents, {}]):
+        answers = len(_of_kind(content, "functionResponse"))
+        if answers != asked:
+            yield f"content {index}: {answers} responses to {asked} calls"
+        asked = len(_of_kind(content, "functionCall"))
+
+
+def responses_in_order(contents: Contents) -> Iterator[str]:
+    for index in range(1, len(contents)):
+        calls = _of_kind(contents[index - 1], "functionCall")
+        answers = _of_kind(contents[index], "functionResponse")
+        for call, answer in zip(calls, answers, strict=False):
+            asked, given = (call.get("name"), call.get("id")), (answer.get("name"), answer.get("id"))
+            if asked != given:
+                yield f"content {index}: a response of {given!r:.100} where {asked!r:.100} was called"
+
+
+def responses_first(contents: Contents) -> Iterator[str]:
+    for index, content in enumerate(contents):
+        kinds = ["functionResponse" in part for part in _parts(content)]
+        if kinds != sorted(kinds, reverse=True):
+            yield f"content {index}: responses behind other parts"
+
+
+def thoughts_signed(contents: Contents) -> Iterator[str]:
+    for index, at, part in _all_parts(contents):
+        if part.get("thought") is True and not part.get("thoughtSignature"):
+            yield f"content {index}, part {at}: a thought without its signature"
+
+
+def media_known(contents: Contents) -> Iterator[str]:
+    for index, at, part in _all_parts(contents):
+        for kind, source in (("inlineData", "data"), ("fileData", "fileUri")):
+            if kind not in part:
+                continue
+            inner = _inner(part, kind)
+            media_type = inner.get("mimeType", "text/plain" if kind == "fileData" else None)
+            if not isinstance(media_type, str) or not takes(media_type):
+                yield f"content {index}, part {at}: media of type {media_type!r:.80}"
+            value = inner.get(source)
+            if not isinstance(value, str) or not value or (kind == "inlineData" and not is_base64(value)):
+                yield f"content {index}, part {at}: {kind} without its `{source}`"
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    roles_known,
+    user_first,
+    roles_alternate,
+    parts_given,
+    parts_say_one_thing,
+    calls_are_the_models,
+    names_fit,
+    calls_filled,
+    responses_filled,
+    calls_answered,
+    responses_in_order,
+    responses_first,
+    thoughts_signed,
+    media_known,
+)
+
+
+def _parts(content: object) -> list[Mapping[str, Any]]:
+    parts = content.get("parts") if isinstance(content, Mapping) else None
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+def _all_parts(contents: Contents) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+    for index, content in enumerate(contents):
+        for at, part in enumerate(_parts(content)):
+            yield index, at, part
+
+
+def _of_kind(content: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
+    return [_inner(part, kind) for part in _parts(content) if kind in part]
+
+
+def _inner(part: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    inner = part.get(kind)
+    return inner if isinstance(inner, Mapping) else {}

@@ -1,0 +1,186 @@
+"""OpenAI chat content blocks, each as a part of a message and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from foveate.errors import MessageError
+from foveate.log.foreign import domestic, fields_of, foreign
+from foveate.log.messages import Media, Role, Text
+from foveate.log.text import encodable
+from foveate.wire.attachments import data_uri, inline, is_address, left_out
+from foveate.wire.fields import rest
+
+FORMAT: Final = "openai"
+_NONE: Final[frozenset[str]] = frozenset()
+_SOUNDS: Final = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+def is_telling(block: object) -> bool:
+    """Whether a block can only be of OpenAI chat."""
+    match block:
+        case (
+            {"type": "image_url", "image_url": _}
+            | {"type": "input_audio", "input_audio": _}
+            | {"type": "file", "file": _}
+        ):
+            return True
+        case _:
+            return False
+
+
+def content_parts(content: object, where: str) -> list[Text | Media]:
+    """What the content of a message shows."""
+    match content:
+        case None:
+            return []
+        case str():
+            return [Text(text=encodable(content))]
+        case list() | tuple():
+            return [_part(block, f"{where}, content block {index}") for index, block in enumerate(content)]
+        case _:
+            raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
+
+
+def block_of(part: Text | Media) -> dict[str, Any]:
+    """The block of a part; what OpenAI has no block for is said in words."""
+    match part:
+        case Text(text=text, extra=extra) if _ours(extra).get("refusal"):
+            return {"type": "refusal", "refusal": text, **wire_fields(extra)}
+        case Text(text=text, extra=extra):
+            return {"type": "text", "text": text, **wire_fields(extra)}
+        case Media(kind="image", reference=reference, extra=extra):
+            block = _ours(extra).get("block", {})
+            return {"type": "image_url", "image_url": {"url": reference, **wire_fields(extra)}, **block}
+        case Media(extra={"type": str()}):
+            return _own_file(part)
+        case Media():
+            return _foreign_file(part) or {"type": "text", "text": left_out(part)}
+
+
+def takes(media: Media, role: Role) -> bool:
+    """Whether OpenAI takes an image or a file in a message of a role."""
+    if media.kind == "image":
+        held = inline(media.reference)
+        shown = is_address(media.reference) or (held is not None and held.media_type.startswith("image/"))
+        return shown and role in ("user", "tool")
+    return role == "user" and _is_complete(block_of(media))
+
+
+def taken(part: Text | Media, role: Role) -> Text | Media:
+    """The part, or a note in the place of what OpenAI does not take there."""
+    return Text(text=left_out(part)) if isinstance(part, Media) and not takes(part, role) else part
+
+
+def extra_of(fields: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
+    """An `extra` of fields of the wire and of what we noted; a field that looks like a note of ours is kept apart."""
+    odd = {name: value for name, value in fields.items() if name.startswith("@")}
+    noted = {**ours, **({"fields": odd} if odd else {})}
+    return {**{name: value for name, value in fields.items() if name not in odd}, **foreign(FORMAT, noted)}
+
+
+def wire_fields(extra: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the wire in an `extra`."""
+    odd = _ours(extra).get("fields")
+    return {**domestic(extra), **odd} if odd else domestic(extra)
+
+
+def _ours(extra: dict[str, Any]) -> dict[str, Any]:
+    return fields_of(extra, FORMAT)
+
+
+def _part(block: object, where: str) -> Text | Media:
+    match block:
+        case str():
+            return Text(text=encodable(block))
+        case {"type": "text" | "input_text" | "output_text", "text": str() as text, **more}:
+            return Text(text=encodable(text), extra=extra_of(rest(more, _NONE, where)))
+        case {"type": "refusal", "refusal": str() as text, **more}:
+            return Text(text=encodable(text), extra=extra_of(rest(more, _NONE, where), refusal=True))
+        case {"type": "image_url", "image_url": str() as url, **more}:
+            return Media(kind="image", reference=encodable(url), extra=_beside({}, more, where))
+        case {"type": "image_url", "image_url": {"url": str() as url, **more}, **beside}:
+            return Media(kind="image", reference=encodable(url), extra=_beside(more, beside, where))
+        case {"type": "file", **more}:
+            return _file(rest(more, _NONE, where))
+        case {"type": "input_audio", **more}:
+            return _sound(rest(more, _NONE, where))
+        case {"type": kind}:
+            raise MessageError(
+                f"{where}: unknown `type` {kind!r:.80}; known are text, refusal, image_url, file, input_audio"
+            )
+        case _:
+            raise MessageError(f"{where}: expected text or a block with `type`, got {block!r:.80}")
+
+
+def _beside(image: Mapping[Any, Any], block: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    more = rest(block, _NONE, where)
+    return extra_of(rest(image, _NONE, where), **({"block": more} if more else {}))
+
+
+def _file(more: dict[str, Any]) -> Media:
+    """A file by its bytes or its id; the bytes stand in the reference and nowhere else."""
+    match more.get("file"):
+        case {"file_data": str() as reference, **others}:
+            held = inline(reference)
+            media_type = None if held is None else held.media_type
+            extra = extra_of({**more, "type": "file", "file": others}, held="file_data")
+            return Media(kind="file", reference=reference, media_type=media_type, extra=extra)
+        case {"file_id": str() as reference}:
+            return Media(kind="file", reference=reference, extra=extra_of({**more, "type": "file"}))
+        case _:
+            return _unread("file", more)
+
+
+def _sound(more: dict[str, Any]) -> Media:
+    match more.get("input_audio"):
+        case {"data": str() as base64, "format": str() as form, **others} if "," not in form:
+            extra = extra_of({**more, "type": "input_audio", "input_audio": {**others, "format": form}}, held="data")
+            reference = data_uri(f"audio/{form}", base64)
+            return Media(kind="audio", reference=reference, media_type=f"audio/{form}", extra=extra)
+        case _:
+            return _unread("input_audio", more)
+
+
+def _unread(kind: str, more: dict[str, Any]) -> Media:
+    block = {"type": kind, **more}
+    reference = msgspec.json.encode(block).decode()
+    return Media(kind="file" if kind == "file" else "audio", reference=reference, extra=extra_of(block))
+
+
+def _own_file(media: Media) -> dict[str, Any]:
+    """A file or sound as it came; one that was recorded with its bytes in the block goes out as it is."""
+    block = wire_fields(media.extra)
+    match _ours(media.extra).get("held"):
+        case "file_data":
+            return {**block, "file": {**block["file"], "file_data": media.reference}}
+        case "data":
+            base64 = media.reference.partition(";base64,")[2]
+            return {**block, "input_audio": {**block["input_audio"], "data": base64}}
+        case _:
+            return dict(block)
+
+
+def _is_complete(block: dict[str, Any]) -> bool:
+    match block:
+        case {"type": "file", "file": {"file_data": str() as given} | {"file_id": str() as given}}:
+            return bool(given)
+        case {"type": "input_audio", "input_audio": {"data": str() as given, "format": "wav" | "mp3"}}:
+            return bool(given)
+        case _:
+            return False
+
+
+def _foreign_file(media: Media) -> dict[str, Any] | None:
+    """The block of a file that came in another format, if it is here as its bytes."""
+    held = inline(media.reference)
+    if held is None:
+        return None
+    if media.kind == "file":
+        name = f"file.{held.media_type.rpartition('/')[2]}"
+        return {"type": "file", "file": {"filename": name, "file_data": data_uri(*held)}}
+    sound = _SOUNDS.get(held.media_type)
+    return None if sound is None else {"type": "input_audio", "input_audio": {"data": held.content, "format": sound}}

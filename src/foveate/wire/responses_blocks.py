@@ -1,0 +1,90 @@
+"""Blocks in items of OpenAI Responses, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from foveate.errors import MessageError
+from foveate.log.foreign import fields_of, foreign
+from foveate.log.messages import Media, Text
+from foveate.log.text import encodable
+from foveate.wire.attachments import inline
+from foveate.wire.fields import arguments_text, mapping, rest
+
+NAME: Final = "openai-responses"
+
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+
+def parts_of(content: object, kind: str, where: str) -> tuple[Text | Media, ...]:
+    match content:
+        case str():
+            return (Text(text=encodable(content)),)
+        case list() | tuple():
+            return tuple(_part(block, kind, f"{where}, content block {index}") for index, block in enumerate(content))
+        case _:
+            raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
+
+
+def answer_of(output: object, where: str) -> tuple[str, tuple[Media, ...]]:
+    """The text and the media of an output of any kind."""
+    match output:
+        case str():
+            return encodable(output), ()
+        case [{"type": _}, *_] | []:
+            parts = parts_of(output, "input_text", where)
+            texts = [part.text for part in parts if isinstance(part, Text)]
+            return "\n".join(texts), tuple(part for part in parts if isinstance(part, Media))
+        case {"type": "computer_screenshot", "image_url": str() as url}:
+            return "", (Media(kind="image", reference=encodable(url)),)
+        case _:
+            return arguments_text(output, where), ()
+
+
+def block_of(part: Text | Media, kind: str) -> dict[str, Any]:
+    """The block of a part as it came; text of no own type is of type `kind`."""
+    kept = fields_of(part.extra, NAME)
+    block: dict[str, Any] = kept.get("block", {})
+    match part:
+        case Text() if kept.get("raw") is True:
+            return dict(block)
+        case Text(text=text):
+            type = str(block.get("type", kind))
+            return {"type": type, "refusal" if type == "refusal" else "text": text, **block}
+        case Media(reference=reference, extra=extra):
+            detail = {"detail": extra["detail"]} if "detail" in extra else {}
+            type, by = ("input_image", "image_url") if part.kind == "image" else ("input_file", "file_url")
+            return {"type": type, kept.get("by", by): reference, **detail, **block}
+
+
+def _part(raw: object, kind: str, where: str) -> Text | Media:
+    block = mapping(raw, where)
+    type = block.get("type")
+    if not isinstance(type, str) or not type:
+        raise MessageError(f"{where}: `type` must be a non-empty string, got {type!r:.80}")
+    spoken = "refusal" if type == "refusal" else "text"
+    if isinstance(block.get(spoken), str):
+        fields = rest(block, frozenset({spoken} if type != kind else {spoken, "type"}), where)
+        return Text(text=encodable(block[spoken]), extra=foreign(NAME, {"block": fields} if fields else {}))
+    if type in ("input_image", "input_file"):
+        media = _media(block, type, where)
+        if media is not None:
+            return media
+    return Text(text="", extra=foreign(NAME, {"raw": True, "block": rest(block, _NOTHING, where)}))
+
+
+def _media(block: Mapping[str, Any], type: str, where: str) -> Media | None:
+    own = "image_url" if type == "input_image" else "file_url"
+    by = next((key for key in (own, "file_data", "file_id") if isinstance(block.get(key), str) and block[key]), None)
+    if by is None:
+        return None
+    fields = rest(block, frozenset({"type", by, "detail"}), where)
+    kept: dict[str, Any] = {**({"by": by} if by != own else {}), **({"block": fields} if fields else {})}
+    detail = rest({"detail": block["detail"]}, _NOTHING, where) if "detail" in block else {}
+    return Media(
+        kind="image" if type == "input_image" else "file",
+        reference=encodable(block[by]),
+        media_type=held.media_type if (held := inline(block[by])) is not None else None,
+        extra={**detail, **foreign(NAME, kept)},
+    )

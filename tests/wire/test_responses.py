@@ -1,0 +1,458 @@
+"""OpenAI Responses items, both ways."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from typing import Any
+
+import pytest
+from bench.logs import data_root
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.dialogue import call, calls, result, session_of, user
+from tests.properties.play import Player, random_ops
+
+import foveate
+from foveate.errors import BudgetError, MessageError
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.wire.format import Request
+from foveate.wire.openai_responses import decode, encode, recognises
+from foveate.wire.responses_lowering import lower
+from foveate.wire.responses_rules import problems
+
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]}
+ENCRYPTED = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA", "content": None}
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "ls", "arguments": '{"p":"."}'}
+OUTPUT = {"type": "function_call_output", "call_id": "a", "output": "x.py"}
+PATCH = {"type": "custom_tool_call", "call_id": "b", "name": "apply_patch", "input": "*** 补丁", "status": "completed"}
+PATCHED = {"type": "custom_tool_call_output", "call_id": "b", "output": "Success"}
+SHELL = {"type": "local_shell_call", "id": "lsh_1", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}}
+SHELLED = {"type": "local_shell_call_output", "id": "c", "output": '{"stdout":"x"}'}
+CLICK = {
+    "type": "computer_call",
+    "id": "cu_1",
+    "call_id": "d",
+    "action": {"type": "click", "x": 1},
+    "status": "completed",
+}
+CLICKED = {
+    "type": "computer_call_output",
+    "call_id": "d",
+    "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"},
+}
+SEARCH = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}}
+
+
+def told(text: str, role: str = "user") -> dict[str, Any]:
+    return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+
+def said(text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}], **fields}
+
+
+def place(index: int) -> str:
+    return f"item {index}"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [told("你好"), said("hello", id="msg_1", status="completed", phase="commentary")],
+        [told("Be brief.", "developer"), told("Be kind.", "system"), {**told("x"), "id": "msg_u", "unknown": [1]}],
+        [REASONING, said("one"), said("two"), CALL, OUTPUT],
+        [ENCRYPTED, CALL, {**CALL, "call_id": "a2"}, OUTPUT, {**OUTPUT, "call_id": "a2", "status": "completed"}],
+        [PATCH, PATCHED, SHELL, SHELLED, CLICK, CLICKED],
+        [REASONING, SEARCH, said("found"), {"type": "compaction", "encrypted_content": "x"}],
+        [{"type": "item_reference", "id": "msg_9"}, {"type": "never_heard_of", "deep": {"x": [1, None]}}],
+        [said("", status="incomplete"), {"type": "message", "role": "assistant", "content": [], "id": "msg_2"}],
+        [
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [
+                    {"type": "output_text", "text": "see", "annotations": [], "logprobs": []},
+                    {"type": "refusal", "refusal": "no"},
+                    {"type": "hologram", "of": "x"},
+                ],
+            }
+        ],
+        [
+            {
+                "type": "message",
+                "role": "user",
+                "content": [
+                    {"type": "input_text", "text": "look"},
+                    {"type": "input_image", "image_url": "https://x.org/a.png", "detail": "low"},
+                    {"type": "input_image", "file_id": "file-1", "detail": "auto"},
+                    {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"},
+                    {"type": "input_file", "file_url": "https://x.org/a.pdf"},
+                    {"type": "input_file", "file_id": None},
+                    {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}},
+                ],
+            }
+        ],
+        [
+            CALL,
+            {**OUTPUT, "output": [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]},
+            {**CALL, "call_id": "e"},
+            {**OUTPUT, "call_id": "e", "output": [{"type": "input_image", "image_url": "https://x.org/b.png"}]},
+            {**CALL, "call_id": "f"},
+            {**OUTPUT, "call_id": "f", "output": {"content": "x", "success": True}},
+            {**CALL, "call_id": "g"},
+            {**OUTPUT, "call_id": "g", "output": []},
+        ],
+    ],
+)
+def test_what_came_in_goes_out(items: list[dict[str, Any]]) -> None:
+    """Every item survives, with fields and types nobody has heard of."""
+    assert encode(decode(items, place)) == items
+
+
+def test_a_response_is_one_message() -> None:
+    """Reasoning, words and parallel calls belong together; each output is a message of its own."""
+    messages = decode([told("go"), REASONING, said("ok"), CALL, PATCH, OUTPUT, PATCHED, said("done")], place)
+
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert [type(part) for part in messages[1].parts] == [Thinking, Text, ToolCall, ToolCall]
+    assert messages[1].calls[1].arguments == '{"input": "*** 补丁"}'
+
+
+def test_easy_messages_are_the_same() -> None:
+    """Content as text, and a message without its type, are short for the full form."""
+    easy = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+
+    assert encode(decode(easy, place)) == [told("hi"), said("hello")]
+    assert not any(recognises(raw) for raw in easy)
+
+
+@pytest.mark.parametrize("item", [told("x"), said("x"), REASONING, CALL, OUTPUT, PATCHED, SHELL, CLICKED, SEARCH])
+def test_items_are_recognised(item: dict[str, Any]) -> None:
+    assert recognises(item)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        user("x"),
+        user([{"type": "text", "text": "x"}]),
+        result("a", "x"),
+        calls(call("a", "f")),
+        {"role": "user", "parts": [{"text": "x"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "x"}], "stop_reason": "end_turn"},
+        {"type": "human", "content": "x"},
+        {"type": 5},
+        None,
+        "message",
+    ],
+)
+def test_messages_of_others_are_not(raw: object) -> None:
+    assert not recognises(raw)
+
+
+@pytest.mark.parametrize(
+    ("item", "word"),
+    [
+        ({"type": "message", "role": "tool", "content": "x"}, "role"),
+        ({"role": "user", "content": 5}, "content"),
+        ({"role": "assistant", "content": 5}, "content"),
+        ({"role": "user", "content": [{"text": "x"}]}, "type"),
+        ({**CALL, "call_id": ""}, "call_id"),
+        ({**CALL, "name": None}, "name"),
+        ({**CALL, "arguments": 5}, "arguments"),
+        ({**PATCH, "input": None}, "input"),
+        ({"type": "function_call_output", "output": "x"}, "call_id"),
+        ({"type": None}, "type"),
+        (5, "mapping"),
+    ],
+)
+def test_malformed_items_are_refused_by_name(item: object, word: str) -> None:
+    with pytest.raises(MessageError, match=rf"item 1.*{word}"):
+        decode([told("x"), item], place)
+
+
+def test_half_characters_are_replaced() -> None:
+    """JSON can carry them, but nobody takes them."""
+    messages = decode([said("a\ud800b"), {**PATCH, "input": "a\ud800b"}, {**PATCHED, "output": "a\ud800b"}], place)
+
+    assert [message.text for message in messages] == ["a\ufffdb", "a\ufffdb"]
+    assert messages[0].calls[0].arguments == '{"input": "a\ufffdb"}'
+
+
+def test_a_custom_tool_stays_custom() -> None:
+    """Its result goes out as the output of a custom tool, even where it is a stand-in."""
+    session = session_of([told("patch"), PATCH], budget=8_000)
+
+    request = session.compile().to("openai-responses")
+
+    assert [item["type"] for item in request["input"]] == ["message", "custom_tool_call", "custom_tool_call_output"]
+    assert request["input"][1]["input"] == "*** 补丁"
+    assert not problems(request)
+
+
+def test_reasoning_goes_with_what_followed_it() -> None:
+    """Reasoning that can be replayed is sent with its items and their ids; what the provider ran stays beside it."""
+    items = [told("go"), REASONING, SEARCH, CALL, OUTPUT, ENCRYPTED, said("done", id="msg_1")]
+
+    sent = session_of(items, budget=8_000).compile().to("openai-responses")["input"]
+
+    assert sent[:5] == items[:5]
+    assert sent[5:] == [{key: ENCRYPTED[key] for key in ("type", "summary", "encrypted_content")}, items[6]]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"type": "reasoning", "summary": []}, SEARCH, CALL],
+        [{**REASONING, "id": "thought-1"}, SEARCH, CALL],
+        [REASONING, said(" "), SEARCH, CALL],
+        [SEARCH, CALL],
+    ],
+)
+def test_without_reasoning_ids_are_left_out(items: list[dict[str, Any]]) -> None:
+    """The provider refuses an id whose reasoning is not there, and what it ran itself is part of that reasoning."""
+    sent = session_of([told("go"), *items, OUTPUT], budget=8_000).compile().to("openai-responses")["input"]
+
+    assert sent[1:] == [{key: value for key, value in CALL.items() if key != "id"}, OUTPUT]
+
+
+def test_an_item_is_not_sent_twice_under_one_id() -> None:
+    """A log may hold the same response twice; the provider refuses the second."""
+    sent = lower(
+        Request(messages=tuple(decode([told("a"), REASONING, said("x"), told("b"), REASONING, said("y")], place)))
+    )
+
+    assert [item["type"] for item in sent["input"]] == ["message", "reasoning", "message", "message", "message"]
+    assert not problems(sent)
+
+
+def test_calls_of_other_kinds_go_out_whole_or_as_functions() -> None:
+    """Question and answer are both in their own form, or both in a function's."""
+    native = lower(
+        Request(messages=tuple(decode([told("a"), ENCRYPTED, CLICK, CLICKED, ENCRYPTED, SHELL, SHELLED], place)))
+    )
+    alone = lower(Request(messages=tuple(decode([told("a"), CLICK, CLICKED, SHELL, SHELLED], place))))
+
+    kinds = [item["type"] for item in native["input"] if item["type"] != "reasoning"][1:]
+    assert kinds == ["computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output"]
+    assert [item["type"] for item in alone["input"]][1:] == ["function_call", "function_call_output"] * 2
+    assert not problems(native) and not problems(alone)
+
+
+def test_odd_ids_and_names_are_mapped_alike() -> None:
+    """A call and its result keep the same id, and two ids never become one."""
+    long = "x" * 65
+    session = session_of(
+        [
+            user("go"),
+            calls(call(long, "mcp.files/读"), call(long + "y", "ok")),
+            result(long, "1"),
+            result(long + "y", "2"),
+        ],
+        budget=8_000,
+    )
+
+    request = session.compile().to("openai-responses")
+
+    assert not problems(request)
+    ids = [item["call_id"] for item in request["input"][1:]]
+    assert ids[:2] == ids[2:] and ids[0] != ids[1]
+
+
+def test_media_go_out_in_the_form_they_are_taken() -> None:
+    """Images by address or data, files by data or address, and a note for what cannot be sent."""
+    parts = (
+        Media(kind="image", reference="https://x.org/a.png"),
+        Media(kind="file", reference="data:application/pdf;base64,AAAA"),
+        Media(kind="file", reference="https://x.org/a.pdf"),
+        Media(kind="image", reference="file-of-another-provider"),
+        Media(kind="audio", reference="data:audio/wav;base64,AAAA"),
+    )
+    answer = ToolResult(call_id="a", text="see", media=parts[:1])
+    messages = (
+        Message(id="m1", role="user", parts=parts),
+        Message(id="m2", role="assistant", parts=(parts[0], ToolCall(id="a", name="f"))),
+        Message(id="m3", role="tool", parts=(answer,)),
+    )
+
+    request = lower(Request(messages=messages, system="Be brief."))
+
+    assert not problems(request)
+    assert [block["type"] for block in request["input"][0]["content"]] == [
+        "input_image",
+        "input_file",
+        "input_file",
+        "input_text",
+        "input_text",
+    ]
+    assert [block["type"] for block in request["input"][3]["output"]] == ["input_text", "input_image"]
+
+
+def test_tools_are_sent_beside_the_items() -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    session = session_of([user("x")], budget=8_000, system="Be brief.", tools=[tool])
+
+    request = session.compile().to("openai-responses")
+
+    assert request["instructions"] == "Be brief."
+    assert request["tools"] == [{"type": "function", "name": "f", "parameters": {"type": "object"}}]
+
+
+def test_a_hundred_thousand_items_are_read() -> None:
+    items = [told("go"), *(item for _ in range(50_000) for item in (CALL, OUTPUT))]
+
+    assert len(decode(items, place)) == 100_001
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(
+    ["type", "role", "content", "call_id", "id", "name", "arguments", "input", "output", "summary", "action", "text"]
+)
+WORDS = st.sampled_from(
+    (
+        *("message", "user", "assistant", "reasoning", "function_call", "function_call_output", "custom_tool_call"),
+        *(
+            "local_shell_call",
+            "local_shell_call_output",
+            "x_call",
+            "x_output",
+            "input_text",
+            "input_image",
+            "input_file",
+        ),
+    )
+)
+SHAPED = st.recursive(
+    JSON | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner | WORDS, max_size=6),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(SHAPED, max_size=4))
+def test_any_json_is_read_or_refused(raws: list[Any]) -> None:
+    """Whatever comes in, nothing but a `MessageError` goes out, and what was read can be written and sent."""
+    try:
+        messages = decode(raws, place)
+    except MessageError:
+        return
+    assert decode(encode(messages), place) == messages
+    assert isinstance(problems(lower(Request(messages=tuple(messages)))), list)
+
+
+@settings(max_examples=200, deadline=None)
+@given(SHAPED)
+def test_any_request_is_judged(payload: Any) -> None:
+    """The validator speaks of everything that can be asked, and raises nothing."""
+    assert all(isinstance(problem, str) for problem in problems(payload))
+    assert all(
+        isinstance(problem, str) for problem in problems({"input": payload if isinstance(payload, list) else [payload]})
+    )
+
+
+TEXT = st.text(max_size=20)
+FIELDS = st.dictionaries(st.sampled_from(["status", "phase", "unknown"]), JSON, max_size=2)
+BLOCK_FIELDS = st.dictionaries(st.sampled_from(["annotations", "logprobs"]), JSON, max_size=2)
+TOLD_BLOCKS = st.builds(lambda text: {"type": "input_text", "text": text}, TEXT) | st.sampled_from(
+    [{"type": "input_image", "image_url": "https://x.org/a"}, {"type": "input_file", "file_id": "file-1"}]
+)
+ITEMS = st.one_of(
+    st.builds(
+        lambda role, blocks, more: {"type": "message", "role": role, "content": blocks, **more},
+        st.sampled_from(["user", "system", "developer"]),
+        st.lists(TOLD_BLOCKS, max_size=3),
+        FIELDS,
+    ),
+    st.builds(
+        lambda texts, block, more: {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": text, **block} for text in texts],
+            **more,
+        },
+        st.lists(TEXT, max_size=3),
+        BLOCK_FIELDS,
+        FIELDS,
+    ),
+    st.builds(lambda text, more: {**CALL, "arguments": text, **more}, TEXT, FIELDS),
+    st.builds(lambda text: {**PATCH, "input": text}, TEXT),
+    st.builds(lambda action, more: {**SHELL, "action": action, **more}, JSON, FIELDS),
+    st.builds(
+        lambda output, more: {**OUTPUT, "output": output, **more}, TEXT | st.lists(TOLD_BLOCKS, max_size=3), FIELDS
+    ),
+    st.builds(lambda text: {**PATCHED, "output": text}, TEXT),
+    st.sampled_from([REASONING, ENCRYPTED, SEARCH, SHELLED, CLICK, CLICKED]),
+    st.builds(lambda more: {"type": "unheard", **more}, FIELDS),
+)
+
+
+def _is_plain(item: dict[str, Any]) -> bool:
+    """Whether an item can only be this format's, and has words where it is a message."""
+    blocks = item.get("content") if item["type"] == "message" else None
+    return item["type"] != "unheard" and (not blocks or any(block.get("text", "").strip() for block in blocks))
+
+
+HEARD_OF = ITEMS.filter(_is_plain)
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.lists(ITEMS, max_size=8))
+def test_items_are_identical_after_a_round_trip(items: list[dict[str, Any]]) -> None:
+    assert encode(decode(items, place)) == items
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(HEARD_OF, min_size=1, max_size=30), st.sampled_from([300, 2_000, 32_000]))
+def test_sessions_of_items_compile_to_valid_requests(items: list[dict[str, Any]], budget: int) -> None:
+    """Orphans, repeated ids and empty messages among them."""
+    session = session_of([told("begin"), *items], budget=budget)
+    try:
+        view = session.compile()
+    except BudgetError:
+        return
+    request = view.to("openai-responses")
+    assert problems(request) == []
+    assert json.dumps(request) == json.dumps(session.preview().to("openai-responses"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_sessions_of_chat_messages_compile_to_valid_requests(seed: int) -> None:
+    """Results as errors, reused ids, calls without results, at any budget."""
+    rng = random.Random(seed)
+    player = Player(foveate.Session(budget=rng.choice((900, 4_000, 32_000))))
+    for op in random_ops(rng, 120):
+        try:
+            view = player.apply(op)
+        except BudgetError:
+            continue
+        if view is not None and view.messages:
+            assert problems(view.to("openai-responses")) == []
+
+
+ROOT = data_root()
+
+
+@pytest.mark.skipif(ROOT is None and not os.environ.get("CI"), reason="no recorded logs: set FOVEATE_DATA")
+def test_recorded_items_survive_and_compile() -> None:
+    """Everything a real agent recorded comes out again, and is valid at any budget."""
+    assert ROOT is not None
+    count = 0
+    for path in sorted((ROOT / "codex").glob("*.jsonl")):
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        items = [record["payload"] for record in records if record.get("type") == "response_item"]
+        assert encode(decode(items, place)) == items
+        count += len(items)
+        for budget in (8_000, 32_000) if items else ():
+            assert problems(session_of(items, budget=budget).compile().to("openai-responses")) == []
+    assert count > 1_000
