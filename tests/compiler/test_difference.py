@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tests.dialogue import exchange, lines, user
 
 from foveate import Session
@@ -45,7 +47,7 @@ def test_a_reduction_shows_what_left_and_where_the_prefix_broke() -> None:
 def test_the_sums_add_up() -> None:
     """What was there, minus what left, plus what entered and grew, is what is there."""
     views = grown(12)
-    for first, second in zip(views, views[1:], strict=False):
+    for first, second in pairwise(views):
         made = difference(first, second)
         left = sum(one.tokens_before for one in made.left)
         entered = sum(one.tokens_after for one in made.entered)

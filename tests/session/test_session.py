@@ -535,5 +535,5 @@ def test_a_model_gives_window_minus_reserved_output() -> None:
 
 def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
     """`view.to` is the one lowering."""
-    with pytest.raises(ConfigError, match="unknown `format` 'morse'; known are openai, .*, text"):
+    with pytest.raises(ConfigError, match=r"unknown `format` 'morse'; known are openai, .*, text"):
         session_of([says("x")]).compile().to("morse")

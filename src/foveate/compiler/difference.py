@@ -32,8 +32,8 @@ class Change:
 class Difference:
     """What differs between two calls of a session.
 
-    `shared` items at the beginning are the same, with `shared_tokens` counting what frames them; `broke_at` is the first
-    item of the earlier call that the later one does not show at its place, None if the later one only goes on.
+    `shared` items at the beginning are the same, `shared_tokens` with what frames them; `broke_at` is the first item of
+    the earlier call that the later one does not show at its place, None if the later one only goes on.
     """
 
     first: int

@@ -31,7 +31,7 @@ class Recording:
     oddities: list[Oddity] = field(default_factory=list)
 
     def calls(self) -> Iterator[int]:
-        """Indices of the responses: each answered a request made of all messages before it; what a program said, none."""
+        """Indices of the model's responses: each answered a request made of all messages before it."""
         for index, message in enumerate(self.messages):
             if index and message.role == "assistant" and not message.meta.extra.get("program"):
                 yield index
