@@ -1,6 +1,7 @@
 """What the README and the documentation show is run: every snippet, every command, every example.
 
-A ```text title="output" block right behind a snippet or command is its output, and must stay so. After an intended
+A ```text title="output" block right behind a snippet or command is its output, and must stay so; a block whose title is
+the name of a file is written to it. After an intended
 change, `FOVEATE_UPDATE_DOCS=1 uv run pytest tests/docs` writes the new outputs into the pages.
 """
 
@@ -52,6 +53,7 @@ class Block(NamedTuple):
     page: Path
     line: int
     language: str
+    file: str | None
     text: str
     output: str | None
 
@@ -61,7 +63,7 @@ class Block(NamedTuple):
 
 
 _FENCE = re.compile(
-    r'^```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^```$(?:\s*^```text title="output"\n(?P<output>.*?)^```$)?',
+    r'^```(?P<language>\w+)(?: title="(?P<file>[^"]*)")?[^\n]*\n(?P<text>.*?)^```$(?:\s*^```text title="output"\n(?P<output>.*?)^```$)?',
     re.MULTILINE | re.DOTALL,
 )
 
@@ -70,7 +72,7 @@ def blocks(page: Path) -> Iterator[Block]:
     source = page.read_text(encoding="utf-8")
     for found in _FENCE.finditer(source):
         line = source.count("\n", 0, found.start()) + 1
-        yield Block(page, line, found["language"], found["text"], found["output"])
+        yield Block(page, line, found["language"], found["file"], found["text"], found["output"])
 
 
 def commands() -> list[tuple[Block, str]]:
@@ -102,6 +104,8 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello"}]', encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__page__"}
     for block in blocks(page):
+        if block.file is not None and "." in block.file:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
         if block.language == "python":
             printed = io.StringIO()
             code = compile("\n" * block.line + block.text, str(page), "exec")

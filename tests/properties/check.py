@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bench.validity import problems
+from tests.validity import problems
 
 import foveate
 from foveate.invariants import Facts, broken

@@ -6,7 +6,7 @@ import os
 
 import pytest
 from bench.logs import RecordedSession, data_root, load_sessions
-from bench.validity import problems
+from tests.validity import problems
 
 import foveate
 

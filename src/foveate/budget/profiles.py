@@ -100,7 +100,6 @@ _PROVIDER_RULES: dict[str, CacheRules] = {
 _MINIMUM_TOKENS: tuple[tuple[str, int], ...] = (
     (r"claude-(?:opus-4[-.][5-9]|haiku-4[-.]5)", 4_096),
     (r"claude-(?:sonnet-4[-.]6|3(?:[-.]5)?-haiku)", 2_048),
-    (r"gemini-[3-9]", 4_096),
 )
 
 

@@ -46,7 +46,7 @@ class _Outcome:
 def import_command(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH…", help="Logs, or folders with logs; - reads standard input.", show_default=False),
+        typer.Argument(metavar="PATH", help="Logs, or folders with logs; - reads standard input.", show_default=False),
     ] = None,
     format: FormatName = "auto",
     new_id: Annotated[

@@ -26,7 +26,7 @@ _LISTED = 12
 Sources = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="SOURCE…",
+        metavar="SOURCE",
         help="Logs, folders with logs, sessions of the store, or - for standard input.",
         show_default=False,
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from foveate.log.events import CallRecorded, Kept, ReductionRecorded
 from foveate.log.items import Fate, Item
 from foveate.views.timeline import common_prefix
 
@@ -74,7 +75,7 @@ def difference(first: CompiledContext, second: CompiledContext) -> Difference:
         shared=shared,
         shared_tokens=fixed + sum(item.tokens for item in after[:shared]),
         broke_at=broke,
-        why=_why(broke, second, reframed=reframed),
+        why=_why(broke, first, second, reframed=reframed),
     )
 
 
@@ -121,9 +122,28 @@ def _preview(item: Item) -> str:
     return line if len(line) <= _PREVIEW else line[: _PREVIEW - 1] + "…"
 
 
-def _why(broke: str | None, later: CompiledContext, *, reframed: bool) -> str:
+def _why(broke: str | None, first: CompiledContext, second: CompiledContext, *, reframed: bool) -> str:
     if reframed:
         return "system prompt or tools changed"
     if broke is None:
         return "nothing of the earlier call was changed"
-    return later.why(broke) if later.position(broke) is not None else f"{broke} was replaced"
+    call, log = first.number + 1, second.state.context.log
+    since = log.events(first.state.context.length, second.state.context.length)
+    for body in (*(event.body for event in since), *second.proposed):
+        match body:
+            case ReductionRecorded(trigger=trigger, reason=reason) if _touches(body, broke, first):
+                return f"{broke} was reduced at call {call} ({trigger}): {reason}"
+            case CallRecorded(number=number):
+                call = number + 1
+            case _:
+                continue
+    return second.why(broke) if second.position(broke) is not None else f"{broke} was replaced"
+
+
+def _touches(reduction: ReductionRecorded, item_id: str, before: CompiledContext) -> bool:
+    """Whether a reduction changed or took away an item that an earlier call shows."""
+    if any(isinstance(place, Kept) and place.id == item_id for place in reduction.layout):
+        return False
+    order = {item.id: index for index, item in enumerate(before.items)}
+    # What stands behind the last item of a layout stays as it was.
+    return order.get(reduction.last, len(order)) >= order[item_id]
