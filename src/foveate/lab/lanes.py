@@ -126,9 +126,13 @@ class Runner:
         fates = made.fates if made.fates is not None else self._guessed(made.chats[head:])
         ratio = self._terms.scale.ratio
         scaled = {fate: round(ratio * tokens) for fate, tokens in fates.items() if tokens}
+        excess = sum(scaled.values()) - charge.tokens
+        if excess > 0:
+            # Each was rounded by itself; together they are no more than the request.
+            scaled[max(scaled, key=scaled.__getitem__)] -= excess
         history = charge.counted - sizes.total(made.chats[:head])
         return {
-            OVERHEAD: max(0, charge.tokens - sum(scaled.values())),
+            OVERHEAD: charge.tokens - sum(scaled.values()),
             **scaled,
             LEFT_OUT: max(0, round(ratio * (moment.logged - history))),
         }
