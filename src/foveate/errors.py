@@ -5,6 +5,7 @@ FoveateError
 │   └── UnknownModelError         no window or prices are known for a model name
 ├── MessageError (ValueError)     a message of malformed shape was refused; the log is unchanged
 ├── LogError                      recorded events cannot be read back
+│   └── UnknownFormatError        no program is known that records logs like this
 ├── UnknownReferenceError (KeyError)  nothing in the log has this reference
 ├── StoreError                    a store cannot be opened, read or written
 │   ├── StoreVersionError         a store was written by a newer Foveate; it was not touched
@@ -34,6 +35,10 @@ class MessageError(FoveateError, ValueError):
 
 class LogError(FoveateError):
     """Recorded events cannot be read back."""
+
+
+class UnknownFormatError(LogError):
+    """No program is known that records logs like this."""
 
 
 class UnknownReferenceError(FoveateError, KeyError):

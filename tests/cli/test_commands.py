@@ -112,6 +112,6 @@ def test_what_is_wrong_is_said_in_one_line(arguments: list[str], stdin: str, cod
 
 
 def test_an_empty_list_is_no_error() -> None:
-    """Nothing said, nothing to send."""
-    assert json.loads(run("compile", "-", stdin="[]").stdout) == []
+    """Nothing was said, so the request says that; providers refuse one with nothing in it."""
+    assert [message["role"] for message in json.loads(run("compile", "-", stdin="[]").stdout)] == ["user"]
     assert "no messages" in run("explain", "-", stdin="[]").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,76 @@ def test_a_log_comes_through_a_pipe_and_under_another_name(place: Path) -> None:
     assert "'night' (61 messages" in good("import", "-", "--as", "night", stdin=text).stdout
 
 
+def test_what_is_wrong_with_one_path_stops_no_other(place: Path) -> None:
+    """Every log is reported, the good ones came in, and the exit code says that not all did."""
+    (place / "noise.jsonl").write_bytes(bytes(range(256)) * 10)
+    done = run("import", "nowhere.jsonl", "noise.jsonl", "5e55.jsonl", "--json")
+    assert done.exit_code == 1
+    errors = {Path(one["log"]).name: one["error"] for one in json.loads(done.stdout)}
+    assert "cannot read" in errors["nowhere.jsonl"] and "no known log format" in errors["noise.jsonl"]
+    assert errors["5e55.jsonl"] is None
+
+
+def test_a_broken_file_in_a_folder_is_named_and_a_foreign_one_left_out(place: Path) -> None:
+    """Broken JSON may have been a log; a file of another kind was none."""
+    (place / "package.json").write_text('{"name": "x"}', encoding="utf-8")
+    assert "package.json" in good("import", ".").stderr
+    (place / "cut.json").write_text('[{"role": "user", "content": "x', encoding="utf-8")
+    assert "cut.json, line 1: not JSON" in bad(1, "import", ".")
+
+
+def event(number: int, body: dict[str, Any]) -> str:
+    return json.dumps({"id": f"e{number}", "timestamp": "2026-01-01T00:00:00", "source": "user", **body})
+
+
+def test_a_broken_event_file_refuses_its_log_and_no_other(place: Path) -> None:
+    """A folder of events is one log; `--lenient` leaves out the broken event."""
+    events = place / "run" / "events"
+    events.mkdir(parents=True)
+    for number, text in enumerate(("first", "second")):
+        said = {"role": "user", "content": [{"type": "text", "text": text}]}
+        body = event(number, {"kind": "MessageEvent", "llm_message": said})
+        (events / f"event-0000{number}-e{number}.json").write_text(body, encoding="utf-8")
+    (events / "event-00002-e2.json").write_text('{"kind": "Mess', encoding="utf-8")
+    said = bad(1, "import", ".")
+    assert "event-00002" in said and "1 file refused" in said
+    assert {one["session_id"] for one in as_json("sessions", "--json")} == {"5e55"}
+    assert "left out 1 broken place" in good("import", "run", "--lenient").stderr
+
+
+def test_one_name_is_for_one_log(place: Path) -> None:
+    (place / "chat.json").write_text(json.dumps([user("hello"), says("hi")]), encoding="utf-8")
+    assert "`--as` names one session, and these are 2 logs" in bad(2, "import", ".", "--as", "x")
+    assert not (place / "agent.db").exists() or as_json("sessions", "--json") == []
+
+
+def test_an_imported_session_has_the_dates_of_its_log() -> None:
+    good("import", "5e55.jsonl")
+    (session,) = as_json("sessions", "--json")
+    assert session["created_at"].startswith("2026-01-01T00:00:00")
+    assert session["last_activity_at"].startswith("2026-01-01T00:01:00")
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(place: Path) -> None:
+    os.mkfifo(place / "pipe.jsonl")
+    (place / "loop").symlink_to(place, target_is_directory=True)
+    good("import", ".")
+
+
+def test_a_response_that_was_half_written_is_completed(place: Path) -> None:
+    """The newest response may have been written in part when its log was imported."""
+    rows = claude_lines(5)
+    last = json.loads(rows[-2])
+    said = {**last, "uuid": "x", "message": {**last["message"], "content": [{"type": "text", "text": "Reading."}]}}
+    path = place / "5e55.jsonl"
+    path.write_text("\n".join([*rows[:-2], json.dumps(said)]), encoding="utf-8")
+    good("import", "5e55.jsonl")
+    path.write_text("\n".join([*rows[:-2], json.dumps(said), *rows[-2:]]), encoding="utf-8")
+    assert "has grown" in good("import", "5e55.jsonl").stdout
+    assert as_json("sessions", "--json")[0]["messages"] == 11
+    good("db", "check")
+
+
 # --- what a model sees --------------------------------------------------------------------------------------------
 
 
@@ -169,6 +240,32 @@ def test_a_file_and_the_session_it_became_give_the_same_request() -> None:
         assert good("compile", "5e55", *options).stdout == good("compile", "5e55.jsonl", *options).stdout
 
 
+def test_an_export_is_a_source_like_any_log(place: Path) -> None:
+    good("import", "5e55.jsonl")
+    (place / "export.jsonl").write_bytes(good("export", "5e55").stdout_bytes)
+    for options in (("compile", "--budget", "3000"), ("explain", "--budget", "3000", "--json"), ("check",)):
+        command, *rest = options
+        assert good(command, "export.jsonl", *rest).stdout == good(command, "5e55", *rest).stdout
+    assert good("recall", "export.jsonl", "m3").stdout == good("recall", "5e55", "m3").stdout
+
+
+def test_a_step_and_a_call_of_the_same_number_are_the_same_request() -> None:
+    compiled = as_json("compile", "5e55.jsonl", "--budget", "3000", "--at", "25", "--json")
+    explained = as_json("explain", "5e55.jsonl", "--budget", "3000", "--call", "25", "--json")
+    assert (compiled["call"], compiled["tokens"]) == (explained["call"], explained["used"]) == (25, explained["used"])
+
+
+def test_what_a_log_says_does_not_steer_the_terminal(place: Path) -> None:
+    (place / "e.json").write_text(json.dumps([user("\x1b[31mRED\x1b]0;title\x07")]), encoding="utf-8")
+    assert "\x1b" not in good("explain", "e.json", "--budget", "500").stdout
+
+
+def test_a_session_may_have_a_name_no_file_can_have() -> None:
+    name = "n" * 300
+    good("import", "5e55.jsonl", "--as", name)
+    assert len(as_json("compile", name, "--at", "1")) == 1
+
+
 def test_explain_shows_a_call_of_a_log_by_replaying_it() -> None:
     record = as_json("explain", "5e55.jsonl", "--budget", "3000", "--call", "25", "--json")
     assert (record["call"], record["budget"]) == (25, 3000)
@@ -191,6 +288,14 @@ def test_diff_tells_what_entered_left_and_broke() -> None:
     assert "call 5 → call 29" in table and "cached prefix: broke at" in table and "left:" in table
     assert "give two different calls" in bad(2, "diff", "5e55.jsonl", "--call", "1")
     assert "no call 99; a replay of this log makes 31" in bad(1, "diff", "5e55.jsonl", "--call", "1", "--call", "99")
+
+
+def test_diff_of_recorded_calls_is_that_of_the_same_calls_replayed() -> None:
+    """Rebuilt from the log, calls have other objects with the same words."""
+    good("import", "--sample")
+    recorded = as_json("diff", "sample", "--call", "3", "--call", "4", "--json")
+    assert recorded == as_json("diff", "--sample", "--budget", "8000", "--call", "3", "--call", "4", "--json")
+    assert recorded["broke_at"] is None
 
 
 def test_check_finds_defects_and_says_so_by_its_exit_code(place: Path) -> None:
@@ -252,7 +357,7 @@ def test_policies_and_formats_are_listed(place: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["compile", "nobody"], 1, "'nobody' is no file; no store at"),
+        (["compile", "nobody"], 1, "cannot read 'nobody': there is no such file, and no store at"),
         (["compile", "nowhere.jsonl"], 1, "cannot read 'nowhere.jsonl'"),
         (["compile", "."], 1, "is a folder"),
         (["compile", "5e55.jsonl", "--format", "word"], 2, "unknown `--format` 'word'"),

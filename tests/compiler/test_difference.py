@@ -63,3 +63,18 @@ def test_another_system_prompt_breaks_the_prefix_at_once() -> None:
     made = difference(first, session.compile())
     assert (made.shared, made.shared_tokens) == (0, 0)
     assert made.why == "system prompt or tools changed"
+
+
+def test_calls_that_were_rebuilt_from_the_log_compare_as_they_were_sent() -> None:
+    """A rebuilt call has other objects with the same words."""
+    session = Session(budget=2_000)
+    session.extend([user("Find the fault.")])
+    for step in range(12):
+        session.compile()
+        session.extend(exchange(f"c{step}", "read_file", lines(30, f"part {step}"), path=f"src/part_{step}.py"))
+    again = Session.from_events(session.events, budget=2_000)
+    for number in range(1, 12):
+        sent = difference(session.call(number), session.call(number + 1))
+        rebuilt = difference(again.call(number), session.call(number + 1))
+        assert (sent.shared, sent.broke_at, sent.why) == (rebuilt.shared, rebuilt.broke_at, rebuilt.why)
+    assert difference(session.call(1), again.call(2)).broke_at is None

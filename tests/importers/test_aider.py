@@ -67,7 +67,7 @@ y
 
 
 def read(text: str) -> list[Recording]:
-    return recordings(AIDER.read(log_of(text.encode(), ".aider.chat.history.md")))
+    return recordings(AIDER.read(log_of(text.encode(), "app/.aider.chat.history.md")))
 
 
 def shown(recording: Recording) -> list[tuple[str, str]]:
@@ -106,7 +106,7 @@ def test_reading_twice_gives_the_same() -> None:
 def test_a_chat_is_told_apart_into_user_model_and_program() -> None:
     """Headings, quotes and edit marks of the model stay its own; output of several lines stays aider's."""
     (chat,) = read(CHAT)
-    assert chat.session == "aider/1"
+    assert chat.session == "app/1"
     assert chat.tags == {"started": "2024-08-05 19:33:32"}
     assert chat.model == "claude-3-5-sonnet"
     response = (
@@ -160,9 +160,16 @@ def test_chats_are_sessions_by_their_number() -> None:
     head = "# aider chat started at 2024-08-05 19:3{}:32\n\n"
     text = "#### early  \n" + head.format(1) + head.format(2) + "#### hi  \n" + head.format(2)
     assert [(one.session, shown(one)) for one in read(text)] == [
-        ("aider/0", [("user", "early")]),
-        ("aider/2", [("user", "hi")]),
+        ("app/0", [("user", "early")]),
+        ("app/2", [("user", "hi")]),
     ]
+
+
+def test_chats_of_two_projects_are_called_by_their_folders() -> None:
+    """Aider calls its file the same everywhere; a file that somebody named keeps its name."""
+    paths = ["one/.aider.chat.history.md", "two/.aider.chat.history.md", "two/kept.md"]
+    found = [recordings(AIDER.read(log_of(CHAT.encode(), path)))[0].session for path in paths]
+    assert found == ["one/1", "two/1", "kept/1"]
 
 
 def test_text_before_the_first_question_is_of_the_program_unless_it_was_counted() -> None:

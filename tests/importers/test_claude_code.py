@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from foveate.errors import LogError
 from foveate.importers.claude_code import CLAUDE_CODE, recognises
 from foveate.importers.detection import IMPORTERS, head_of
-from foveate.importers.entries import Usage, model_of, usage_of
+from foveate.importers.entries import Opening, Spoken, Usage, model_of, usage_of
 from foveate.importers.reading import Recorded
 from foveate.log.messages import Text, Thinking, ToolCall
 from tests.importers.logs import (
@@ -96,7 +96,8 @@ def test_lines_of_one_response_are_one_message_that_is_counted_once() -> None:
     assert [message.role for message in messages] == ["user", "assistant", "tool", "tool", "assistant"]
     response = messages[1]
     assert [type(part) for part in response.parts] == [Thinking, Text, ToolCall, ToolCall]
-    assert response.parts[0] == Thinking(text="hm", signature="sig")
+    assert isinstance(response.parts[0], Thinking)
+    assert (response.parts[0].text, response.parts[0].signature) == ("hm", "sig")
     assert usage_of(response) == Usage(input_tokens=123, cached_tokens=100, written_tokens=20, output_tokens=90)
     assert model_of(response) == "claude-opus-4-6"
     assert response.meta.extra["response_id"] == "m1"
@@ -239,10 +240,10 @@ def test_going_back_is_seen_where_only_a_notice_followed() -> None:
 
 def test_records_that_a_resumed_session_repeats_are_kept_once() -> None:
     first, second = user("u1", None, "go"), says("a1", "u1", "m1", text("ok"))
-    entries = entries_of(first, second, first, second, user("u2", "a1", "on"))
+    log = log_of(lines(first, second, first, second, user("u2", "a1", "on")), "s1.jsonl")
 
-    assert [message.text for message in spoken(entries)] == ["go", "ok", "on"]
-    assert oddities(entries, "repeated")[0].text.startswith("2 records")
+    assert [message.text for message in spoken(CLAUDE_CODE.read(log))] == ["go", "ok", "on"]
+    assert log.notes == ["2 records were there before and are left out"]
 
 
 def test_what_was_typed_while_the_model_worked_is_a_message_of_the_user() -> None:
@@ -301,13 +302,22 @@ def test_a_session_is_called_like_its_file(path: str | None, session: str, paren
     assert opening.tags == {"cwd": "/src", "git_branch": "main", "version": "2.1.0"}
 
 
+@pytest.mark.parametrize("path", [path for path in FILES if len(path.stem) == 36 or path.parent.name == "subagents"])
+def test_a_recorded_session_has_the_same_name_through_a_pipe(path: Path) -> None:
+    """The program calls a file by the id of its session; that is in the records too."""
+    piped = list(CLAUDE_CODE.read(log_of(path.read_bytes(), None)))
+    assert piped == entries_in(CLAUDE_CODE, path)
+
+
 def test_what_is_no_message_is_counted() -> None:
+    """Beside the log, not in it: the numbers change as a file grows."""
     snapshot = {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}}
     duration = record("d1", "u1", type="system", subtype="turn_duration", durationMs=4)
-    entries = entries_of(snapshot, user("u1", None, "go"), duration, record("p", "u1", type="progress", data={}))
+    progress = record("p", "u1", type="progress", data={})
+    log = log_of(lines(snapshot, user("u1", None, "go"), duration, progress), "s1.jsonl")
 
-    (odd,) = oddities(entries, "no_messages")
-    assert odd.text == "records that are no messages: file-history-snapshot 1, progress 1, turn_duration 1"
+    assert [type(entry) for entry in CLAUDE_CODE.read(log)] == [Opening, Spoken]
+    assert log.notes == ["records that are no messages: file-history-snapshot 1, progress 1, turn_duration 1"]
 
 
 def test_a_broken_record_is_refused_by_its_line_or_skipped() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,70 @@ def test_a_long_first_line_is_read_whole() -> None:
 def test_plain_messages_are_asked_last() -> None:
     """Many logs hold messages; they are plain only if nothing more is known of them."""
     assert list(IMPORTERS)[-1] == "messages"
+
+
+BROKEN = {
+    "cut off at its beginning": b'tent": "go"}}',
+    "cut off at its end": b'{"type": "user", "message": {"ro',
+    "bytes that are no text": b'{"type": \xff\xfe, "message": {}}',
+    "another value": b"null",
+    "a list": b"[1, 2]",
+}
+JSON_LINES = [path for path in FILES if path.suffix == ".jsonl" and path.name not in NO_LOGS]
+
+
+@pytest.mark.parametrize("first", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("path", JSON_LINES, ids=lambda path: path.name[-40:])
+def test_a_first_line_that_cannot_be_read_does_not_hide_the_format(path: Path, first: bytes) -> None:
+    """Only the line is refused, or skipped: the log is the program's all the same."""
+    content = b"\n".join([first, *path.read_bytes().splitlines()[:60]])
+    format = expected(path)
+    assert importer_for(log_of(content, str(path))).name == format
+    with pytest.raises(LogError, match="line 1"):
+        list(IMPORTERS[format or ""].read(log_of(content, str(path))))
+
+
+def test_one_readable_line_behind_a_broken_one_is_enough() -> None:
+    """Also without a name that says what it is."""
+    message = {"role": "user", "content": "go"}
+    log = log_of(b'{"role": "us\n' + lines(message), None, lenient=True)
+    assert importer_for(log).name == "messages"
+    assert len(list(IMPORTERS["messages"].read(log))) == 2
+    assert [skipped.line for skipped in log.skipped] == [1]
+
+
+DOCUMENTS = [path for path in FILES if path.suffix in (".json", ".traj") and path.name not in NO_LOGS]
+
+
+@pytest.mark.parametrize("indent", [0, 1, 4])
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name[-40:])
+def test_a_document_over_many_lines_is_no_json_lines(path: Path, indent: int) -> None:
+    """However it is indented, an object on a line of it is no record."""
+    content = json.dumps(json.loads(path.read_bytes()), indent=indent).encode()
+    head = head_of(log_of(content, str(path)))
+    assert head.records == ()
+    assert importer_for(log_of(content, str(path))).name == expected(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'[\n{"role": "user", "content": "a"},\n{"role": "user", "content": "b"}\n]',
+        b'[{"role": "user", "content": "a"},\n{"role": "user", "content": "b"}]',
+        b'{"messages": [\n{"role": "user", "content": "a"}\n]}',
+        b'[\n{"role": "user", "content": "a"}\n,\n{"role": "user", "content": "b"}\n]',
+    ],
+)
+def test_an_object_on_each_line_of_a_document_is_no_record(content: bytes) -> None:
+    for name in ("a.json", "a.jsonl", None):
+        log = log_of(content, name)
+        assert head_of(log).records == ()
+        assert importer_for(log).name == "messages"
+        assert all("a" in str(entry) for entry in list(IMPORTERS["messages"].read(log))[1:2])
+
+
+def test_a_document_that_is_cut_off_is_refused_as_one() -> None:
+    """Its inner objects are not taken for the log."""
+    content = json.dumps([{"role": "user", "content": {}}] * 9, indent=2).encode()[:-8]
+    with pytest.raises(LogError, match=r"a\.json, line \d+: not JSON"):
+        importer_for(log_of(content, "a.json"))

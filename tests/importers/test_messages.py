@@ -186,9 +186,24 @@ def test_a_leading_system_message_is_the_system_prompt() -> None:
     assert [message.role for message in spoken(entries)][-1] == "system"
 
 
+@pytest.mark.parametrize(
+    "tool", [3, None, "look", {}, {"function": 1}, {"type": "function", "function": {}}, {"name": ""}, {"name": 3}]
+)
+def test_a_tool_that_defines_nothing_is_named_or_skipped(tool: Any) -> None:
+    """It is never found out later, by somebody who looks for its name."""
+    sound = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    content = json.dumps({"messages": OPENAI[:2], "tools": [tool, sound]}).encode()
+    with pytest.raises(LogError, match="a tool needs a `name`"):
+        list(MESSAGES.read(log_of(content, "a.json")))
+    log = log_of(content, "a.json", lenient=True)
+    assert openings(MESSAGES.read(log))[0].tools == (sound,)
+    assert len(log.skipped) == 1
+
+
 def test_requests_on_lines_are_sessions_by_their_number() -> None:
+    """The first is called like the file: whether others follow may not be known yet."""
     entries = read(lines(REQUESTS["openai"], {"messages": OPENAI[:2]}), "train.jsonl")
-    assert [opening.session for opening in openings(entries)] == ["train/1", "train/2"]
+    assert [opening.session for opening in openings(entries)] == ["train", "train/2"]
     assert len(spoken(entries, "train/2")) == 1
     assert openings(read(lines(REQUESTS["openai"]), "one.jsonl"))[0].session == "one"
 

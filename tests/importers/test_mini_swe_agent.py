@@ -92,15 +92,11 @@ def test_reading_twice_gives_the_same() -> None:
 
 def test_a_bash_block_is_a_call_and_the_next_message_its_result() -> None:
     entries = read(trajectory(says("THOUGHT: look.\n\n```bash\nls -la\n```"), user("<returncode>0</returncode>")))
-    (opening,) = openings(entries)
+    opening, outcome = openings(entries)
     assert (opening.session, opening.system) == ("a__a-1.2", "Be quick.")
-    assert opening.tags == {
-        "instance_id": "a__a-1.2",
-        "exit_status": "Submitted",
-        "mini_version": "1.15.0",
-        "instance_cost": "0.2",
-        "api_calls": "2",
-    }
+    assert opening.tags == {"instance_id": "a__a-1.2", "mini_version": "1.15.0"}
+    assert outcome == entries[-1]
+    assert outcome.tags == {"exit_status": "Submitted", "instance_cost": "0.2", "api_calls": "2"}
     _, response, result = spoken(entries)
     assert response.parts[0] == Text(text="THOUGHT: look.")
     (call,) = response.calls

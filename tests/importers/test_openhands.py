@@ -62,7 +62,7 @@ def run(*history: Any, **fields: Any) -> dict[str, Any]:
 
 
 def read(*runs: dict[str, Any]) -> list[Any]:
-    return list(OPENHANDS.read(log_of(lines(*runs), "output.jsonl")))
+    return list(OPENHANDS.read(log_of(lines(*runs), "eval/output.jsonl")))
 
 
 @NEEDS_DATA
@@ -104,9 +104,10 @@ def test_a_run_is_a_session_with_its_framing() -> None:
     metrics = {"accumulated_cost": 0.5}
     llm = {"llm_config": {"model": "m-1"}, "agent_class": "CodeAct"}
     entries = read(run(action(0, "system", content="Be kind.", tools=tools), metadata=llm, metrics=metrics))
-    first, second = openings(entries)
+    first, second, outcome = openings(entries)
     assert (first.session, first.model) == ("x__x-1", "m-1")
-    assert first.tags == {"instance_id": "x__x-1", "agent_class": "CodeAct", "accumulated_cost": "0.5"}
+    assert first.tags == {"instance_id": "x__x-1", "agent_class": "CodeAct"}
+    assert outcome.tags == {"accumulated_cost": "0.5"}
     assert (second.system, second.tools) == ("Be kind.", tuple(tools))
     assert spoken(entries)[0].text == "Fix it."
 
@@ -114,7 +115,7 @@ def test_a_run_is_a_session_with_its_framing() -> None:
 def test_runs_without_names_are_numbered_and_repeated_names_told_apart() -> None:
     nameless = {"history": run()["history"]}
     entries = read(nameless, run(), run())
-    assert [opening.session for opening in openings(entries)] == ["output/1", "x__x-1", "x__x-1-3"]
+    assert [opening.session for opening in openings(entries)] == ["eval/1", "x__x-1", "x__x-1-3"]
 
 
 def test_parallel_actions_of_one_response_are_one_message() -> None:
@@ -152,7 +153,7 @@ def test_actions_without_a_response_are_calls_by_their_own_name() -> None:
             ]
         },
     )
-    old = spoken(entries, "output/2")
+    old = spoken(entries, "eval/2")
     _, response, result = spoken(entries, "x__x-1")
     assert (response.calls[0].name, response.calls[0].arguments) == ("run", '{"command": "ls"}')
     assert response.parts[0] == Text(text="Look.")
@@ -223,8 +224,8 @@ def test_a_condensation_is_a_compaction() -> None:
 def test_a_single_history_is_read_from_a_document() -> None:
     history = json.dumps(run()["history"], indent=1).encode()
     assert OPENHANDS.recognises(head_of(log_of(history, "trajectory.json")))
-    entries = list(OPENHANDS.read(log_of(history, "trajectory.json")))
-    assert [opening.session for opening in openings(entries)] == ["trajectory"]
+    entries = list(OPENHANDS.read(log_of(history, "django-1/trajectory.json")))
+    assert [opening.session for opening in openings(entries)] == ["django-1"]
     assert len(spoken(entries)) == 1
 
 

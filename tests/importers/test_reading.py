@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from foveate.errors import LogError
 from foveate.importers.reading import moment
 from foveate.importers.shape import is_lines
 from tests.importers.logs import deep, log_of
@@ -15,14 +16,37 @@ from tests.importers.logs import deep, log_of
         ("a.jsonl", "a"),
         ("django-1.2.traj.json", "django-1.2"),
         ("model-1757015025.972.json", "model-1757015025.972"),
-        (".aider.chat.history.md", "aider"),
+        (".aider.chat.history.md", "logs"),
+        ("output.jsonl", "logs"),
+        ("output.json", "output"),
+        ("events", "logs"),
+        ("trajectory.json", "logs"),
+        ("api_conversation_history.json", "logs"),
+        ("chat.jsonl", "chat"),
+        ("\udcff.jsonl", "\ufffd"),
         ("folder.v2", "folder.v2"),
         (".json", ".json"),
     ],
 )
 def test_a_log_is_called_by_all_of_its_name_but_the_ending(name: str, stem: str) -> None:
-    """Two logs whose names differ behind a dot are two sessions."""
+    """Two logs whose names differ behind a dot are two sessions; names that a program always gives say nothing."""
     assert log_of(b"", f"logs/{name}").stem == stem
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": "b', "Unterminated string starting at column 7"),
+        ('{"a": "\t"}', "Invalid control character at column 8"),
+        ('{"a": x', "Expecting value at column 7"),
+    ],
+)
+def test_what_is_broken_is_named_by_its_column(text: str, reason: str) -> None:
+    """In a document and in a line."""
+    with pytest.raises(LogError, match=f"line 1: not JSON: {reason}$"):
+        log_of(text.encode(), "a.json").document()
+    with pytest.raises(LogError, match=f"line 1: not JSON: {reason}$"):
+        list(log_of(text.encode()).records())
 
 
 @pytest.mark.parametrize(
@@ -60,6 +84,9 @@ def test_recorded_times_are_seconds(stamp: object, seconds: float | None) -> Non
         (b'{"cut', "a.json", False),
         (b'{"a": ' + deep(100_000).encode() + b"}", "a.json", False),
         (b"", "a.json", False),
+        (b'cut"}\n{"a": 1}\n{"a": 2}\n', "a.json", True),
+        (b'{"a": \n{"b": 1}\n}', "a.json", False),
+        (b'[{"a": 1},\n{"b": 1},\n{"c": 1}\n]', "a.json", False),
     ],
 )
 def test_documents_are_told_from_lines(content: bytes, name: str, lines: bool) -> None:

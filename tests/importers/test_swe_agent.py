@@ -152,10 +152,11 @@ def test_the_model_and_what_it_cost_are_known() -> None:
     stats = {"instance_cost": 0.5, "tokens_sent": 52861, "tokens_received": 326, "api_calls": 5}
     config = {"agent": {"model": {"name": "gpt-4o"}}}
     info = {"exit_status": "submitted", "model_stats": stats, "submission": "diff " * 100}
-    (opening,) = openings(read(trajectory(user("Fix."), info=info, replay_config=config, environment="main")))
-    assert opening.model == "gpt-4o"
-    assert opening.tags == {
-        "environment": "main",
+    entries = read(trajectory(user("Fix."), info=info, replay_config=config, environment="main"))
+    opening, outcome = openings(entries)
+    assert (opening.model, opening.tags) == ("gpt-4o", {"environment": "main"})
+    assert outcome == entries[-1]
+    assert outcome.tags == {
         "exit_status": "submitted",
         "instance_cost": "0.5",
         "tokens_sent": "52861",

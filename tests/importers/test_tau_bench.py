@@ -99,9 +99,8 @@ def test_a_broken_message_is_named_or_skipped() -> None:
         list(TAU_BENCH.read(log_of(content, "air.json")))
     log = log_of(content, "air.json", lenient=True)
     assert spoken(TAU_BENCH.read(log))[-1].text == "Thanks."
-    assert [skipped.reason for skipped in log.skipped] == [
-        "run 0, message 5: unknown `role` 'oracle'; known are system, developer, user, assistant, tool"
-    ]
+    (skipped,) = log.skipped
+    assert skipped.reason.startswith("run 0, message 5: unknown `role` 'oracle'; known are system, developer, user")
 
 
 def test_whatever_is_in_the_file_it_is_read_or_refused() -> None:

@@ -46,8 +46,8 @@ from foveate.integrations.langchain import BRIDGE as LANGCHAIN
 from foveate.integrations.pydantic_ai import BRIDGE as PYDANTIC_AI
 from foveate.wire import formats
 from foveate.wire.fields import arguments_object
+from foveate.wire.format import OPENING
 from foveate.wire.formats import format_named
-from foveate.wire.langchain_encoding import BEGINNING
 from tests.properties.play import Player, random_ops
 
 WHEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -208,7 +208,7 @@ def test_whatever_happened_the_frameworks_take_it(seed: int) -> None:
         assert format.lower(view.request) == lowered
     assert len(view.to("pydantic-ai")) == len(format_named("pydantic-ai").lower(view.request))
     # The line that is put before an assistant that speaks first is nobody's.
-    said = [one for one in view.to("langchain") if one.content != BEGINNING]
+    said = [one for one in view.to("langchain") if one.content != OPENING]
     assert _spoken(convert_to_openai_messages(said)) == _spoken(view.to("openai"))
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.validity import problems
-
 import foveate
 from foveate.invariants import Facts, broken
 from foveate.views.draft import Draft, PassContext, pass_name
+from tests.validity import problems
 
 from .play import BUDGETS, POLICIES, Player, random_ops
 
@@ -82,7 +81,7 @@ def check_session(rng: random.Random, count: int, *, replay: bool = True) -> Out
             check_explained(view)
         if before is not None:
             check_rebuilt(before, view, options, player.now)
-        previous, reframed = request, False
+        previous, reframed = (request if view.messages else None), False
     return outcome
 
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 from bench.logs import RecordedSession, data_root, load_sessions
-from tests.validity import problems
 
 import foveate
+from tests.validity import problems
 
 ROOT = data_root()
 if ROOT is None and not os.environ.get("CI"):

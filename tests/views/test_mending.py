@@ -142,24 +142,45 @@ def test_empty_messages_are_left_out_and_said() -> None:
     assert session.compile().why("m2") == snapshot("m2 is dropped by repair: empty content (4 → 0 tokens)")
 
 
-def test_thinking_alone_is_no_content() -> None:
-    """A message of nothing but thinking is left out whole; thinking beside words is untouched."""
-    thought = Thinking(text="hm", signature="sig")
+def test_reasoning_alone_is_joined_to_what_it_led_to() -> None:
+    """A message of nothing but thinking stands with what the assistant said next; the log stays as it was."""
+    first, second = Thinking(text="hm", signature="sig"), Thinking(text="so", signature="gis")
+    spoken = (second, Text(text="hi"), ToolCall(id="a", name="f"))
     session = session_of(
         [
             user("go"),
-            Message(id="", role="assistant", parts=(thought,)),
-            Message(id="", role="assistant", parts=(thought, Text(text="hi"), ToolCall(id="a", name="f"))),
+            Message(id="", role="assistant", parts=(first,)),
+            Message(id="", role="assistant", parts=spoken),
             result("a", "ok"),
         ]
     )
+    view = session.compile()
 
-    assert [message.parts for message in session.compile().messages][1] == (
-        thought,
-        Text(text="hi"),
-        ToolCall(id="a", name="f"),
-    )
-    assert session.compile().explain().counts() == {"verbatim": 3, "dropped": 1}
+    assert view.messages[1].parts == (first, *spoken)
+    assert session.messages[1].parts == (first,)
+    assert view.explain().counts() == {"verbatim": 2, "repaired": 1, "dropped": 1}
+    assert "joined to m3" in view.why("m2")
+
+
+def test_reasoning_that_led_to_nothing_is_left_out() -> None:
+    """Providers refuse a message of thinking alone, at the end and before what another says."""
+    thought = Message(id="", role="assistant", parts=(Thinking(text="hm", signature="sig"),))
+    session = session_of([user("go"), thought])
+    assert [message.role for message in session.preview().messages] == ["user"]
+    session.append(user("and?"))
+
+    assert [message.text for message in session.compile().messages] == ["go", "and?"]
+    assert session.compile().tokens == session_of([user("go"), user("and?")]).compile().tokens
+
+
+def test_reasoning_joins_also_after_its_prefix_was_sent() -> None:
+    """A request between the reasoning and the words has neither; the next one has the words."""
+    thought = Thinking(text="hm", signature="sig")
+    session = session_of([user("go"), Message(id="", role="assistant", parts=(thought,))])
+    session.preview()
+    session.append(Message(id="", role="assistant", parts=(Text(text="hi"),)))
+
+    assert session.compile().messages[1].parts == (thought, Text(text="hi"))
 
 
 def test_an_empty_result_still_answers_its_call() -> None:

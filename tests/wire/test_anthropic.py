@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from pydantic import BaseModel
 from tests.dialogue import call, calls, exchange, result, says, session_of, user, work
 
 import foveate
@@ -16,8 +15,8 @@ from foveate.log.foreign import foreign
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 from foveate.wire import anthropic_rules, openai_chat
 from foveate.wire.anthropic import decode, encode, recognises
-from foveate.wire.anthropic_request import BEGINNING, NO_OUTPUT, lower
-from foveate.wire.format import Request
+from foveate.wire.anthropic_request import NO_OUTPUT, lower
+from foveate.wire.format import OPENING, Request
 
 PIXEL = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 THOUGHT = {"type": "thinking", "thinking": "Two files?", "signature": "c2ln"}
@@ -157,22 +156,6 @@ def test_an_unknown_block_whose_text_was_changed_is_text() -> None:
     changed = msgspec.structs.replace(message, parts=(msgspec.structs.replace(message.parts[0], text="short"),))
 
     assert encode([changed]) == [says("short")]
-
-
-def test_blocks_may_be_objects_of_the_providers_library() -> None:
-    """`{"role": "assistant", "content": response.content}` is how its users go on."""
-
-    class Block(BaseModel):
-        type: str
-        id: str
-        name: str
-        input: dict[str, Any]
-        cache_control: dict[str, Any] | None = None
-
-    raw = {"role": "assistant", "content": [Block(type="tool_use", id="t1", name="f", input={"a": 1})]}
-
-    assert recognises(raw)
-    assert encode(read(raw)) == [{"role": "assistant", "content": [use("t1", "f", a=1)]}]
 
 
 @pytest.mark.parametrize(
@@ -327,8 +310,8 @@ def test_leading_system_messages_join_the_prompt_and_later_ones_are_the_users() 
 
 def test_a_request_begins_with_the_user() -> None:
     """Also one that has nothing in it, or begins with the assistant."""
-    assert sent(*read(says("hi")))["messages"][0] == {"role": "user", "content": [text(BEGINNING)]}
-    assert sent(system="S") == {"system": "S", "messages": [{"role": "user", "content": [text(BEGINNING)]}]}
+    assert sent(*read(says("hi")))["messages"][0] == {"role": "user", "content": [text(OPENING)]}
+    assert sent(system="S") == {"system": "S", "messages": [{"role": "user", "content": [text(OPENING)]}]}
 
 
 def test_one_side_in_a_row_is_one_message() -> None:
@@ -492,3 +475,41 @@ def test_a_long_conversation_is_lowered() -> None:
 
     assert len(lowered["messages"]) == 2 * turns + 1
     assert len(lowered["messages"][2]["content"]) == 2
+
+
+@pytest.mark.parametrize("kind", ["container_upload", "compaction", "server_tool_use", "web_search_tool_result"])
+def test_blocks_that_only_anthropic_has_are_recognised(kind: str) -> None:
+    """They would be refused as anything else, and come back as they were."""
+    raw = {"role": "assistant", "content": [{"type": kind, "content": "x"}, text("y")]}
+
+    assert recognises(raw)
+    assert encode(read(raw)) == [raw]
+
+
+def test_citations_are_recognised_by_what_they_point_to() -> None:
+    """Cache marks are no sign: others take them too."""
+    cited = {**text("x"), "citations": [{"type": "char_location", "cited_text": "x"}]}
+
+    assert recognises({"role": "assistant", "content": [cited]})
+    assert not recognises({"role": "assistant", "content": [{**text("x"), "citations": [{"url": "https://x"}]}]})
+    assert not recognises({"role": "user", "content": [{**text("x"), "cache_control": {"type": "ephemeral"}}]})
+
+
+@pytest.mark.parametrize(
+    ("media", "kind"),
+    [
+        (Media(kind="image", reference="https://x/y.png"), "image"),
+        (Media(kind="file", reference="https://x/y.png"), "image"),
+        (Media(kind="image", reference="http://x/y.png"), "text"),
+        (Media(kind="image", reference="https://x/y.svg"), "text"),
+        (Media(kind="file", reference="https://x/y.docx"), "text"),
+        (Media(kind="file", reference="https://x/y.pdf?a=b"), "document"),
+        (Media(kind="image", reference="data:image/jpg;base64,AAAA"), "image"),
+        (Media(kind="image", reference="data:image/png;base64,"), "text"),
+    ],
+)
+def test_only_what_anthropic_can_read_or_fetch_is_sent(media: Media, kind: str) -> None:
+    """Anything else is named."""
+    (block,) = sent(Message(id="", role="user", parts=(media,)))["messages"][0]["content"]
+
+    assert block["type"] == kind

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 import foveate
 from foveate import ConfigError, MessageError
-from foveate.log.foreign import without_foreign
+from foveate.log.foreign import domestic
 from foveate.log.messages import Message, Text
+from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS, decode_any, format_named
 
 ARGUMENTS = {"path": "a.py"}
@@ -98,9 +101,8 @@ CONVERSATIONS = {
 
 
 def _plain(message: Message) -> Message:
-    for name in FORMATS:
-        message = without_foreign(message, name)
-    return message
+    parts = tuple(msgspec.structs.replace(part, extra=domestic(part.extra)) for part in message.parts)
+    return msgspec.structs.replace(message, parts=parts, extra=domestic(message.extra))
 
 
 def _log(raws: list[Any]) -> list[Message]:
@@ -207,3 +209,84 @@ def test_many_messages_are_told_apart_in_no_time() -> None:
 
     assert len(decode_any([*raws, _anthropic()[1]])) == 100_001
     assert time.perf_counter() - started < 20
+
+
+class Dumped:
+    """An object as libraries of providers give them."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def model_dump(self, *, mode: str, exclude_none: bool) -> dict[str, Any]:
+        assert (mode, exclude_none) == ("json", True)
+        return {name: value for name, value in self.fields.items() if value is not None}
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("raw", "plain"),
+    [
+        (
+            {"role": "assistant", "content": [Dumped(type="text", text="hi", citations=None)]},
+            {"role": "assistant", "content": [{"type": "text", "text": "hi"}]},
+        ),
+        (
+            {"role": "assistant", "content": (Dumped(type="tool_use", id="c1", name="f", input={}),)},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {}}]},
+        ),
+        (
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "c1", "content": [Dumped(type="text", text="x")]},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "x"}]}],
+            },
+        ),
+        (
+            {"role": "assistant", "content": None, "tool_calls": [Dumped(**CALL)]},
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        ),
+        (Dumped(role="assistant", content="hi", refusal=None), {"role": "assistant", "content": "hi"}),
+        ({"role": "model", "parts": [Dumped(text="hi")]}, {"role": "model", "parts": [{"text": "hi"}]}),
+    ],
+)
+def test_objects_of_libraries_are_read_wherever_they_stand(raw: Any, plain: Any) -> None:
+    """`{"role": "assistant", "content": response.content}` is how their users go on."""
+    assert decode_any([raw]) == decode_any([plain])
+
+
+def test_an_object_that_cannot_say_itself_is_refused_with_its_place() -> None:
+    """Whatever its library raises."""
+
+    class Broken:
+        def model_dump(self) -> dict[str, Any]:
+            return {}
+
+    with pytest.raises(MessageError, match="message 1: Broken is no plain data"):
+        decode_any([{"role": "user", "content": "x"}, {"role": "assistant", "content": [Broken()]}])
+
+
+def test_deep_nesting_is_no_recursion() -> None:
+    """Objects stand at the top, not at the bottom of a well."""
+    deep: dict[str, Any] = {"type": "text", "text": "x"}
+    for _ in range(5_000):
+        deep = {"type": "tool_result", "tool_use_id": "a", "content": [deep]}
+
+    with pytest.raises(MessageError):
+        decode_any([{"role": "user", "content": [deep]}])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("system", [None, "  ", "Be kind."])
+def test_a_session_without_messages_can_be_sent(name: str, system: str | None) -> None:
+    """With the least that is accepted; a blank system prompt is none."""
+    lowered = FORMATS[name].lower(Request(messages=(), system=system))
+
+    assert FORMATS[name].problems(lowered) == []
+    assert '"  "' not in json.dumps(lowered)

@@ -12,7 +12,7 @@ from tests.dialogue import session_of
 from foveate.wire import gemini_rules
 from foveate.wire.gemini_rules import problems
 
-WHOLE = ("contents_given", "system_says_something")
+WHOLE = tuple(rule.__name__ for rule in gemini_rules.WHOLE)
 
 
 def request() -> dict[str, Any]:
@@ -23,7 +23,7 @@ def request() -> dict[str, Any]:
             "role": "model",
             "parts": [
                 {"text": "hm", "thought": True, "thoughtSignature": "s"},
-                {"functionCall": {"name": "f", "args": {}}},
+                {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "t"},
                 {"functionCall": {"name": "g", "args": {}}},
             ],
         },
@@ -37,13 +37,21 @@ def request() -> dict[str, Any]:
         },
         {"role": "model", "parts": [{"text": "done"}]},
     ]
-    sent: dict[str, Any] = session_of(contents, budget=8_000, system="Be brief.").compile().to("gemini")
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    asked = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    session = session_of(contents, budget=8_000, system="Be brief.", tools=[tool], response_format=asked)
+    sent: dict[str, Any] = session.compile().to("gemini")
     assert sent["contents"] == contents
     return sent
 
 
 def part(sent: dict[str, Any], content: int, at: int) -> dict[str, Any]:
     found: dict[str, Any] = sent["contents"][content]["parts"][at]
+    return found
+
+
+def declared(sent: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = sent["tools"][0]["functionDeclarations"]
     return found
 
 
@@ -89,6 +97,15 @@ MUTATIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         lambda sent: sent["contents"][2]["parts"].insert(0, sent["contents"][2]["parts"].pop()),
         "behind other",
     ),
+    ("tools_fit", lambda sent: declared(sent)[0].update(name="1f"), "a tool without a name that is allowed"),
+    (
+        "tools_fit",
+        lambda sent: declared(sent)[0].update(parametersJsonSchema={"type": "array"}),
+        "no schema of an object",
+    ),
+    ("tools_fit", lambda sent: declared(sent).append(declared(sent)[0]), "the tool 'f' is there 2 times"),
+    ("answer_format_fits", lambda sent: sent["generationConfig"].pop("responseMimeType"), "says no known format"),
+    ("calls_signed", lambda sent: part(sent, 1, 1).pop("thoughtSignature"), "the first call has no signature"),
     ("thoughts_signed", lambda sent: part(sent, 1, 0).pop("thoughtSignature"), "a thought without its signature"),
     ("media_known", lambda sent: part(sent, 0, 1)["inlineData"].update(mimeType="image/tiff"), "type 'image/tiff'"),
     (

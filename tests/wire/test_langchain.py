@@ -14,9 +14,9 @@ import foveate
 from foveate import MessageError
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall
 from foveate.wire import langchain_rules
-from foveate.wire.format import Request
+from foveate.wire.format import OPENING, Request
 from foveate.wire.langchain import decode, recognises
-from foveate.wire.langchain_encoding import BEGINNING, encode, lower
+from foveate.wire.langchain_encoding import encode, lower
 from foveate.wire.langchain_rules import RULES, problems
 
 
@@ -207,7 +207,7 @@ def test_a_system_message_behind_others_is_said_by_the_user() -> None:
     assert [(raw["type"], raw["data"]["content"]) for raw in lowered] == [
         ("system", "zero"),
         ("system", "one"),
-        ("human", BEGINNING),
+        ("human", OPENING),
         ("ai", "two"),
         ("human", "three"),
     ]

@@ -5,12 +5,16 @@ from typing import Any
 import pytest
 from tests.dialogue import call, calls, result, says, user
 
+import foveate
 from foveate import MessageError
 from foveate.log.foreign import foreign
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 from foveate.wire import openai_rules
 from foveate.wire.format import Request
-from foveate.wire.openai_chat import decode, encode, lower, recognises
+from foveate.wire.formats import FORMATS
+from foveate.wire.names import original
+from foveate.wire.openai_chat import decode, encode, recognises
+from foveate.wire.openai_request import RESULTS, SHOWN, lower
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}}
 
@@ -49,6 +53,9 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA",
         result("a", [{"type": "text", "text": "one"}, {"type": "text", "text": "two", "cache_control": {}}]),
         result("a", [IMAGE, {"type": "text", "text": "below"}]),
         {"role": "assistant", "content": "no", "refusal": None, "reasoning_content": "hm"},
+        {"role": "assistant", "content": None, "refusal": "I cannot."},
+        {"role": "assistant", "content": "So:", "refusal": "I cannot."},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
     ],
 )
 def test_what_came_in_goes_out(raw: dict) -> None:
@@ -178,6 +185,16 @@ PDF = "data:application/pdf;base64,AAAA"
             {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}},
         ),
         (Media(kind="file", reference="https://x/y.pdf"), "[file left out: https://x/y.pdf]"),
+        (Media(kind="image", reference="https://x/y.svg"), "[image left out: https://x/y.svg]"),
+        (
+            Media(kind="image", reference="data:image/tiff;base64,AAAA"),
+            "[image left out: image/tiff, 27 characters]",
+        ),
+        (Media(kind="file", reference="data:text/csv;base64,AAAA"), "[file left out: text/csv, 25 characters]"),
+        (
+            Media(kind="file", reference=PDF, extra={"file": {"filename": "a\n.pdf"}}),
+            {"type": "file", "file": {"filename": "file.pdf", "file_data": PDF}},
+        ),
         (
             Media(kind="image", reference="file_1", extra=foreign("anthropic", {"@source": {"type": "file"}})),
             "[image left out: file_1]",
@@ -194,19 +211,28 @@ def test_images_and_files_of_any_origin_are_sent_or_named(media: Media, block: A
 
     assert lowered[1] == user(block if isinstance(block, str) else [block])
     assert lowered[2]["content"].startswith(f"[{media.kind} left out: ")
-    assert openai_rules.problems(lowered) == []
+    assert openai_rules.sent_problems(lowered) == []
 
 
-def test_a_document_in_a_result_is_named() -> None:
-    """Tools answer with text and images."""
-    message = Message(
-        id="m", role="tool", parts=(ToolResult(call_id="a", text="see", media=(Media(kind="file", reference=PDF),)),)
+def test_images_and_files_of_results_are_shown_behind_the_last_of_them() -> None:
+    """A tool says text alone; what cannot be shown at all is named."""
+    media = (Media(kind="file", reference=PDF), Media(kind="image", reference="data:image/bmp;base64,AAAA"))
+    parts = (ToolCall(id="a", name="f"), ToolCall(id="b", name="f"))
+    messages = (
+        Message(id="", role="assistant", parts=parts),
+        Message(id="", role="tool", parts=(ToolResult(call_id="a", text="see", media=media),)),
+        Message(id="", role="tool", parts=(ToolResult(call_id="b", text="ok"),)),
+        Message(id="", role="assistant", parts=(Text(text="Done."),)),
     )
 
-    (raw,) = lower(Request(messages=(message,)))
+    _, first, second, shown, last = lowered = lower(Request(messages=messages))
 
-    note = {"type": "text", "text": "[file left out: application/pdf, 32 characters]"}
-    assert raw["content"] == [{"type": "text", "text": "see"}, note]
+    texts = ["see", f"[file] {SHOWN}", "[image left out: image/bmp, 26 characters]"]
+    assert first["content"] == [{"type": "text", "text": text} for text in texts]
+    assert (second["content"], last["content"]) == ("ok", "Done.")
+    file = {"type": "file", "file": {"filename": "file.pdf", "file_data": PDF}}
+    assert shown == user([{"type": "text", "text": RESULTS}, file])
+    assert openai_rules.sent_problems(lowered) == []
 
 
 def test_an_id_is_kept_and_not_sent() -> None:
@@ -233,3 +259,69 @@ def test_only_what_can_be_nothing_else_is_recognised() -> None:
     assert not recognises(user("x"))
     assert not recognises(user([{"type": "text", "text": "x"}]))
     assert not recognises("x")
+
+
+LEGACY = {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": '{"at": "here"}'}}
+ANSWER = {"role": "function", "name": "weather", "content": "rain"}
+
+
+def test_functions_of_old_are_calls_with_results() -> None:
+    """Nothing of them is lost, and they go out as they came."""
+    raws = [user("hi"), LEGACY, ANSWER, says("It rains."), LEGACY, ANSWER]
+    session = foveate.Session()
+    session.extend(raws[:2])
+    session.extend(raws[2:])
+
+    assert [encode(message) for message in session.messages] == raws
+    for name in ("openai", "anthropic", "gemini", "openai-responses"):
+        sent = session.compile().to(name)
+        assert FORMATS[name].problems(sent) == []
+        assert str(sent).count("rain'") == 2
+
+
+def test_a_refusal_is_sent_as_what_was_said() -> None:
+    """It stands beside the content, where it would be overlooked."""
+    raw = {"role": "assistant", "content": None, "refusal": "I cannot."}
+
+    assert lower(Request(messages=(decode(raw),)))[0]["content"] == [{"type": "refusal", "refusal": "I cannot."}]
+
+
+def test_parts_are_no_content() -> None:
+    """A message that says nothing this way would be lost without a word."""
+    with pytest.raises(MessageError, match="`parts` is no field of an OpenAI chat message; give `content`"):
+        decode({"role": "user", "parts": [7]})
+
+
+def test_only_known_fields_are_sent() -> None:
+    """Others are kept, and refused by OpenAI; other servers get their own back."""
+    raw = {**says("hi"), "reasoning_content": "hm", "parsed": {"a": 1}, "annotations": [], "audio": None}
+    message = decode(raw)
+    named = decode({**user([{"type": "text", "text": "hi", "citations": []}]), "name": "Ada L."})
+
+    assert encode(message) == raw
+    said, asked = lower(Request(messages=(message, named)))
+    assert said == {**says("hi"), "reasoning_content": "hm"}
+    assert asked["content"] == "hi"
+    assert asked["name"].startswith("Ada_L_")
+
+
+def test_ids_and_names_are_made_to_fit() -> None:
+    """The same way in a call and its result."""
+    call_id = "x" * 60
+    messages = (
+        Message(id="", role="assistant", parts=(ToolCall(id=call_id, name="mcp.read"),)),
+        Message(id="", role="tool", parts=(ToolResult(call_id=call_id, text="ok"),)),
+    )
+
+    asked, answered = lowered = lower(Request(messages=messages))
+
+    assert asked["tool_calls"][0]["id"] == answered["tool_call_id"]
+    assert original(asked["tool_calls"][0]["function"]["name"], [{"name": "mcp.read"}]) == "mcp.read"
+    assert openai_rules.sent_problems(lowered) == []
+
+
+def test_a_message_that_only_thought_is_not_sent() -> None:
+    """OpenAI refuses an empty one."""
+    messages = (decode(user("hi")), Message(id="", role="assistant", parts=(Thinking(text="hm"),)))
+
+    assert lower(Request(messages=messages)) == [user("hi")]

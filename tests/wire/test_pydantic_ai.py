@@ -14,9 +14,9 @@ import foveate
 from foveate import MessageError
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 from foveate.wire import pydantic_ai_rules
-from foveate.wire.format import Request
+from foveate.wire.format import OPENING, Request
 from foveate.wire.pydantic_ai import decode, recognises
-from foveate.wire.pydantic_ai_encoding import BEGINNING, encode, lower
+from foveate.wire.pydantic_ai_encoding import encode, lower
 from foveate.wire.pydantic_ai_rules import RULES, problems
 
 
@@ -239,7 +239,7 @@ def test_the_user_comes_first() -> None:
     """Providers refuse a conversation that the assistant begins."""
     lowered = lower(Request(messages=(Message(id="", role="assistant", parts=(Text(text="Hello"),)),), system="S"))
 
-    assert [part["content"] for part in lowered[0]["parts"]] == ["S", BEGINNING]
+    assert [part["content"] for part in lowered[0]["parts"]] == ["S", OPENING]
     assert problems(lowered) == []
 
 

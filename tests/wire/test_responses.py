@@ -17,7 +17,7 @@ from tests.properties.play import Player, random_ops
 import foveate
 from foveate.errors import BudgetError, MessageError
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
-from foveate.wire.format import Request
+from foveate.wire.format import OPENING, Request
 from foveate.wire.openai_responses import decode, encode, recognises
 from foveate.wire.responses_lowering import lower
 from foveate.wire.responses_rules import problems
@@ -66,6 +66,8 @@ def place(index: int) -> str:
         [ENCRYPTED, CALL, {**CALL, "call_id": "a2"}, OUTPUT, {**OUTPUT, "call_id": "a2", "status": "completed"}],
         [PATCH, PATCHED, SHELL, SHELLED, CLICK, CLICKED],
         [REASONING, SEARCH, said("found"), {"type": "compaction", "encrypted_content": "x"}],
+        [told("x"), SEARCH, {"type": "image_generation_call", "result": "AAAA"}, {"type": "mcp_call", "output": None}],
+        [{"type": "mcp_approval_request", "id": "r"}, {"type": "mcp_approval_response", "approve": False, "x": 1}],
         [{"type": "item_reference", "id": "msg_9"}, {"type": "never_heard_of", "deep": {"x": [1, None]}}],
         [said("", status="incomplete"), {"type": "message", "role": "assistant", "content": [], "id": "msg_2"}],
         [
@@ -208,14 +210,173 @@ def test_reasoning_goes_with_what_followed_it() -> None:
         [{"type": "reasoning", "summary": []}, SEARCH, CALL],
         [{**REASONING, "id": "thought-1"}, SEARCH, CALL],
         [REASONING, said(" "), SEARCH, CALL],
-        [SEARCH, CALL],
     ],
 )
 def test_without_reasoning_ids_are_left_out(items: list[dict[str, Any]]) -> None:
-    """The provider refuses an id whose reasoning is not there, and what it ran itself is part of that reasoning."""
+    """The provider refuses an id whose reasoning is not there; what it ran behind that reasoning is said in words."""
     sent = session_of([told("go"), *items, OUTPUT], budget=8_000).compile().to("openai-responses")["input"]
 
-    assert sent[1:] == [{key: value for key, value in CALL.items() if key != "id"}, OUTPUT]
+    assert sent[1:] == [
+        said("[web_search]\nq"),
+        {key: value for key, value in CALL.items() if key != "id"},
+        OUTPUT,
+    ]
+
+
+def test_what_the_provider_ran_is_sent_where_no_model_reasons() -> None:
+    """Other models run tools too; the same item is not sent twice, and a large one is said in words."""
+    large = {**SEARCH, "id": "ws_2", "action": {"type": "search", "query": "q" * 50_000}}
+    sent = lower(Request(messages=tuple(decode([told("go"), SEARCH, SEARCH, large, said("x")], place))))
+
+    assert sent["input"][1] == SEARCH
+    assert [item["type"] for item in sent["input"]] == ["message", "web_search_call", "message", "message", "message"]
+    assert len(json.dumps(sent)) < 6_000
+    assert not problems(sent)
+
+
+RAN = {
+    "type": "code_interpreter_call",
+    "id": "ci_1",
+    "status": "completed",
+    "code": "print(6 * 7)",
+    "container_id": "c",
+    "outputs": [{"type": "logs", "logs": "42"}],
+}
+ASKED = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "db", "name": "drop", "arguments": "{}"}
+ALLOWED = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic", "gemini", "pydantic-ai", "langchain"])
+def test_what_the_provider_ran_can_be_read_elsewhere(format: str) -> None:
+    """Code and its output, searches, and what was allowed do not disappear with the provider."""
+    image = {"type": "image_generation_call", "id": "ig_1", "result": "A" * 400_000, "revised_prompt": "a cat"}
+    items = [told("go"), RAN, SEARCH, image, ASKED, ALLOWED]
+
+    sent = json.dumps(session_of(items, budget=8_000).compile().to(format), default=str)
+
+    assert all(word in sent for word in ("print(6 * 7)", "42", "web_search", "a cat", "drop", "given"))
+    assert len(sent) < 6_000
+
+
+def test_an_approval_answers_its_request_or_is_said_in_words() -> None:
+    """The provider refuses one for which nothing waits."""
+    both = lower(Request(messages=tuple(decode([told("go"), ASKED, ALLOWED, ALLOWED], place))))
+    alone = lower(Request(messages=tuple(decode([told("go"), ALLOWED], place))))
+
+    assert both["input"][1:3] == [ASKED, ALLOWED]
+    assert both["input"][3] == alone["input"][1] == told("[mcp_approval_response given]")
+    assert not problems(both) and not problems(alone)
+
+
+def test_reasoning_appended_item_by_item_goes_with_what_followed() -> None:
+    """As an agent's loop appends what a response has in it."""
+    items = [told("go"), ENCRYPTED, CALL, OUTPUT, REASONING, said("done", id="msg_1")]
+    session = session_of([], budget=8_000)
+    for item in items:
+        session.append(item)
+
+    sent = session.compile().to("openai-responses")["input"]
+
+    assert [item["type"] for item in sent] == [item["type"] for item in items]
+    assert sent[1]["encrypted_content"] == "gAAA"
+
+
+def test_only_fields_that_the_provider_takes_are_sent() -> None:
+    """An answer has more of them than a request may have; `encode` keeps them all."""
+    items = [
+        told("go"),
+        {**REASONING, "status": "completed", "created_by": "x"},
+        {
+            **CALL,
+            "parsed_arguments": {"p": "."},
+            "created_by": "x",
+        },
+        {**OUTPUT, "status": "completed", "output": [{"type": "input_text", "text": "a", "parsed": 1}]},
+        {
+            **said("x", id="msg_1", agent="y"),
+            "content": [
+                {"type": "output_text", "text": "x", "logprobs": [{"token": "x"}] * 9, "annotations": [{"url": "u"}]}
+            ],
+        },
+    ]
+
+    sent = lower(Request(messages=tuple(decode(items, place))))["input"]
+
+    assert sent[1:] == [
+        REASONING,
+        CALL,
+        {**OUTPUT, "output": [{"type": "input_text", "text": "a"}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "x", "annotations": []}],
+        },
+    ]
+    assert encode(decode(items, place)) == items
+
+
+@pytest.mark.parametrize("messages", [(), (Message(id="m", role="assistant", parts=(Text(text=" "),)),)])
+def test_a_request_is_never_empty(messages: tuple[Message, ...]) -> None:
+    sent = lower(Request(messages=messages, system="Be brief."))
+
+    assert sent["input"] == [told(OPENING)]
+    assert not problems(sent)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        (
+            {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}, "strict": True}},
+            {"type": "json_schema", "name": "a", "schema": {"type": "object"}, "strict": True},
+        ),
+        ({"type": "object"}, {"type": "json_schema", "name": "answer", "schema": {"type": "object"}}),
+        ({"type": "json_object"}, {"type": "json_object"}),
+        ({"type": "text"}, None),
+    ],
+)
+def test_a_response_format_is_sent(asked: dict[str, Any], sent: dict[str, Any] | None) -> None:
+    request = session_of([told("x")], budget=8_000, response_format=asked).compile().to("openai-responses")
+
+    assert request.get("text") == (None if sent is None else {"format": sent})
+    assert not problems(request)
+
+
+def test_names_of_tools_and_calls_are_mapped_alike() -> None:
+    """Else the model would be told of one tool and shown calls of another."""
+    tool = {"type": "function", "function": {"name": "mcp.读", "parameters": {"type": "object"}}}
+    messages = [user("go"), calls(call("1", "mcp.读")), result("1", "x")]
+
+    request = session_of(messages, budget=8_000, tools=[tool]).compile().to("openai-responses")
+
+    assert request["tools"][0]["name"] == request["input"][1]["name"]
+    assert not problems(request)
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        Media(kind="image", reference="data:image/svg+xml;base64,AAAA"),
+        Media(kind="image", reference="https://x.org/a.tiff"),
+        Media(kind="file", reference="data:application/zip;base64,AAAA"),
+        Media(kind="file", reference="https://www.youtube.com/watch?v=x"),
+        Media(
+            kind="image", reference="https://generativelanguage.googleapis.com/v1beta/files/x", media_type="image/png"
+        ),
+        Media(kind="audio", reference="https://x.org/a.mp3"),
+    ],
+)
+def test_media_of_other_types_are_left_out(media: Media) -> None:
+    (item,) = lower(Request(messages=(Message(id="m", role="user", parts=(media,)),)))["input"]
+
+    assert "left out" in item["content"][0]["text"]
+
+
+def test_a_system_message_is_text_alone() -> None:
+    shown = Media(kind="image", reference="https://x.org/a.png")
+    (item,) = lower(Request(messages=(Message(id="m", role="system", parts=(shown,)),)))["input"]
+
+    assert item == told("[image left out: https://x.org/a.png]", "system")
 
 
 def test_an_item_is_not_sent_twice_under_one_id() -> None:
@@ -436,7 +597,7 @@ def test_random_sessions_of_chat_messages_compile_to_valid_requests(seed: int) -
             view = player.apply(op)
         except BudgetError:
             continue
-        if view is not None and view.messages:
+        if view is not None:
             assert problems(view.to("openai-responses")) == []
 
 

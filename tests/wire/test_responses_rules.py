@@ -27,7 +27,10 @@ def request() -> dict[str, Any]:
         {"type": "custom_tool_call_output", "call_id": "b", "output": "ok"},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
     ]
-    sent: dict[str, Any] = session_of(items, budget=8_000, system="Be brief.").compile().to("openai-responses")
+    tool = {"type": "function", "function": {"name": "ls", "parameters": {"type": "object"}}}
+    asked = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    session = session_of(items, budget=8_000, system="Be brief.", tools=[tool], response_format=asked)
+    sent: dict[str, Any] = session.compile().to("openai-responses")
     assert [item["type"] for item in sent["input"][1:4]] == ["reasoning", "web_search_call", "function_call"]
     return sent
 
@@ -59,7 +62,36 @@ MUTATIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("reasoning_replayable", lambda sent: sent["input"][1].pop("summary"), "reasoning without a `summary`"),
     ("reasoning_replayable", lambda sent: sent["input"][1].pop("id"), "without `encrypted_content` or `id`"),
     ("reasoning_followed", lambda sent: sent["input"].append(sent["input"].pop(1)), "the item that followed it"),
-    ("hosted_behind_reasoning", lambda sent: sent["input"].pop(1), "web_search_call without its reasoning"),
+    ("hosted_behind_reasoning", lambda sent: _swap(sent["input"], 1, 2), "web_search_call without its reasoning"),
+    (
+        "approvals_asked",
+        lambda sent: sent["input"].append({"type": "mcp_approval_response", "approval_request_id": "r"}),
+        "an approval of 'r'",
+    ),
+    ("tools_fit", lambda sent: sent["tools"][0].update(name="a.b"), "tool 0: the name 'a.b'"),
+    ("tools_fit", lambda sent: sent["tools"][0].pop("type"), "tool 0: no object with a `type`"),
+    ("tools_fit", lambda sent: sent["tools"][0].update(parameters={"type": "array"}), "not those of an object"),
+    ("tools_fit", lambda sent: sent["tools"].append(sent["tools"][0]), "the tool 'ls' is there 2 times"),
+    ("answer_format_fits", lambda sent: sent["text"]["format"].pop("name"), "`text` has no known `format`"),
+    ("fields_known", lambda sent: sent["input"][3].update(parsed_arguments={}), "with ['parsed_arguments']"),
+    ("fields_known", lambda sent: sent["input"][1].update(status="completed"), "reasoning with ['status']"),
+    ("fields_known", lambda sent: sent["input"][-1]["content"][0].update(logprobs=[]), "with ['logprobs']"),
+    ("fields_known", lambda sent: sent["input"][2].update(type="image_generation_call"), "is not sent"),
+    (
+        "system_is_text",
+        lambda sent: sent["input"][0].update(
+            role="system", content=[{"type": "input_image", "image_url": "https://x.org/a.png"}]
+        ),
+        "more than text in a message of 'system'",
+    ),
+    (
+        "media_taken",
+        lambda sent: sent["input"][0]["content"].append(
+            {"type": "input_image", "image_url": "data:image/svg+xml;base64,AAAA"}
+        ),
+        "input_image of no type",
+    ),
+    ("media_taken", lambda sent: sent["input"][0]["content"].append({"type": "input_file"}), "input_file of no type"),
     ("item_ids_fit", lambda sent: sent["input"][3].update(id="call_1"), "does not begin with 'fc_'"),
     ("item_ids_fit", lambda sent: sent["input"][2].update(id="rs_1"), "is there twice"),
 ]
@@ -77,14 +109,14 @@ def test_a_broken_rule_is_named(rule: str, mutate: Callable[[dict[str, Any]], ob
 
     assert any(words in problem for problem in problems(broken))
     found = getattr(responses_rules, rule)
-    whole = found in (responses_rules.input_given, responses_rules.instructions_say_something)
+    whole = found in responses_rules.WHOLE
     assert any(words in problem for problem in found(broken if whole else broken["input"]))
 
 
 def test_every_rule_is_broken_once_and_listed() -> None:
     """A rule without a mutation would be a rule that nobody saw work."""
     rules = {rule.__name__ for rule in responses_rules.RULES}
-    rules |= {"input_given", "instructions_say_something", "items_typed"}
+    rules |= {"items_typed", *(rule.__name__ for rule in responses_rules.WHOLE)}
 
     assert {rule for rule, _, _ in MUTATIONS} == rules
     assert all(f"`{rule}`" in (responses_rules.__doc__ or "") for rule in rules)

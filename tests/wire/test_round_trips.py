@@ -15,8 +15,9 @@ from tests.properties.play import Player, random_ops
 import foveate
 from foveate.log.foreign import domestic
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
-from foveate.wire import anthropic, anthropic_request, anthropic_rules, openai_chat, openai_rules
-from foveate.wire.format import Request
+from foveate.wire import anthropic, anthropic_request, anthropic_rules, openai_chat, openai_request, openai_rules
+from foveate.wire.format import OPENING, Request
+from foveate.wire.formats import FORMATS
 
 WORDS = st.text(max_size=12)
 SAID = st.text(min_size=1, max_size=12).filter(str.strip)
@@ -224,7 +225,32 @@ def test_thinking_crosses_anthropic_whole(thinking: Thinking) -> None:
     """Text and signature are bound to each other."""
     message = Message(id="", role="assistant", parts=(thinking, Text(text="so")))
 
-    assert anthropic.decode(anthropic.encode([message]), place) == [message]
+    (back,) = anthropic.decode(anthropic.encode([message]), place)
+    crossed = back.parts[0]
+
+    assert isinstance(crossed, Thinking)
+    assert (crossed.text, crossed.signature, back.parts[1:]) == (thinking.text, thinking.signature, message.parts[1:])
+
+
+@settings(deadline=None)
+@given(SAID, SAID, st.booleans())
+def test_signed_thinking_survives_the_frameworks(text: str, signature: str, redacted: bool) -> None:
+    """What Anthropic signed comes back to it through LangChain and pydantic-ai, whole."""
+    thought = (
+        {"type": "redacted_thinking", "data": signature}
+        if redacted
+        else {"type": "thinking", "thinking": text, "signature": signature}
+    )
+    said = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [thought, {"type": "text", "text": "so"}]},
+    ]
+    messages = anthropic.decode(said, place)
+
+    for name in ("langchain", "pydantic-ai"):
+        there = FORMATS[name].decode(FORMATS[name].lower(Request(messages=tuple(messages))), place)
+        back = anthropic_request.lower(Request(messages=tuple(there)))
+        assert back["messages"][1]["content"][0] == thought
 
 
 def _exchange(names: list[str], text: str | None) -> list[dict[str, Any]]:
@@ -273,7 +299,7 @@ def _told(raws: list[dict[str, Any]]) -> list[Any]:
             continue
         # White space at the end of what an assistant said is refused by Anthropic.
         trimmed = [text.rstrip() if raw["role"] == "assistant" else text for text in texts if text.strip()]
-        told += [(raw["role"], text) for text in trimmed if text != anthropic_request.BEGINNING]
+        told += [(raw["role"], text) for text in trimmed if text != OPENING]
         for call in raw.get("tool_calls", ()):
             numbers[call["id"]] = len(numbers)
             told.append(("call", call["function"]["name"], json.loads(call["function"]["arguments"])))
@@ -307,7 +333,7 @@ def logs(draw: st.DrawFn) -> list[Any]:
 @settings(max_examples=40, deadline=None)
 @given(logs(), st.sampled_from([400, 2_000, 30_000]), st.booleans())
 def test_any_log_is_lowered_to_requests_that_are_accepted(said: list[Any], budget: int, system: bool) -> None:
-    """Whatever was recorded in whichever format, both providers take what is sent, and the same is sent twice."""
+    """Whatever was recorded in whichever format, all take what is sent, and the same is sent twice."""
     session = foveate.Session(budget=budget, system="Be brief." if system else None)
     session.extend(said)
     try:
@@ -315,10 +341,40 @@ def test_any_log_is_lowered_to_requests_that_are_accepted(said: list[Any], budge
     except foveate.BudgetError:
         return
 
-    assert anthropic_rules.problems(view.to("anthropic")) == []
-    assert view.to("anthropic") == view.to("anthropic")
-    found = openai_rules.problems(view.to("openai"))
-    assert found == [] or not view.to("openai")
+    for name, format in FORMATS.items():
+        sent = format.lower(view.request)
+        assert (name, format.problems(sent)) == (name, [])
+        assert format.lower(view.request) == sent
+
+
+@settings(max_examples=40, deadline=None)
+@given(logs(), st.sampled_from(list(FORMATS)))
+def test_what_is_sent_can_be_changed_without_changing_the_log(said: list[Any], name: str) -> None:
+    """A caller may do with a request what they like: the next one is compiled from what was recorded."""
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    session = foveate.Session(tools=tools)
+    session.extend(said)
+    view = session.compile()
+    before, payload = view.payload_sha256, FORMATS[name].lower(view.request)
+    again = json.dumps(payload)
+
+    _spoil(payload)
+    _spoil(FORMATS[name].encode(view.messages))
+
+    assert json.dumps(FORMATS[name].lower(view.request)) == again
+    assert session.compile().payload_sha256 == before
+
+
+def _spoil(value: Any) -> None:
+    """Change everything that can be changed in a value."""
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for one in list(inner):
+        _spoil(one)
+    if isinstance(value, dict):
+        value.clear()
+        value["spoilt"] = True
+    elif isinstance(value, list):
+        value[:] = ["spoilt"]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -334,8 +390,8 @@ def test_random_sessions_are_lowered_to_requests_that_are_accepted(seed: int) ->
             continue
         if view is not None:
             compiles += 1
-            assert anthropic_rules.problems(view.to("anthropic")) == []
-            assert openai_rules.problems(view.to("openai")) == [] or not view.messages
+            for format in FORMATS.values():
+                assert format.problems(format.lower(view.request)) == []
     assert compiles > 5
 
 
@@ -389,7 +445,7 @@ def test_anything_is_read_or_refused(raw: object) -> None:
             assert "message 0" in str(error)
             continue
         json.dumps(encode(messages), ensure_ascii=False).encode()
-        for lower in (anthropic_request.lower, openai_chat.lower):
+        for lower in (anthropic_request.lower, openai_request.lower):
             json.dumps(lower(Request(messages=tuple(messages))), ensure_ascii=False).encode()
         assert all(isinstance(domestic(message.extra), dict) for message in messages)
     assert isinstance(anthropic.recognises(raw) or openai_chat.recognises(raw), bool)

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
+from foveate.budget.foreign import foreign_tokens, request_tokens, sealed_tokens
 from foveate.budget.tokens import TokenCounter, image_tokens
 from foveate.log.foreign import domestic
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
 
 # Providers wrap each message, call and request in control tokens; these are on the safe side of what they report.
 PER_MESSAGE: Final = 4
@@ -21,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 def message_tokens(message: Message, counter: TokenCounter) -> int:
     """The tokens a message takes in a request."""
-    extra = _extra_tokens(message.extra, counter) if message.extra else 0
+    extra = _extra_tokens(message.extra, counter) + request_tokens(message, counter) if message.extra else 0
     return PER_MESSAGE + extra + sum(_part_tokens(part, counter) for part in message.parts)
 
 
@@ -77,7 +78,7 @@ def framing_tokens(
 
 
 def _extra_tokens(extra: dict[str, Any], counter: TokenCounter) -> int:
-    """Wire fields that are not ours go along, and the provider may charge for them; those of other formats do not."""
+    """Wire fields that are not ours go along, and the provider may charge for them."""
     sent = domestic(extra)
     return counter.count(_encode(sent).decode()) if sent else 0
 
@@ -94,12 +95,17 @@ def _texts(message: Message) -> Iterator[str]:
                 continue
 
 
-def _part_tokens(part: object, counter: TokenCounter) -> int:
+def _part_tokens(part: Part, counter: TokenCounter) -> int:
+    words = _word_tokens(part, counter)
+    return words + foreign_tokens(part, words, counter) if part.extra else words
+
+
+def _word_tokens(part: Part, counter: TokenCounter) -> int:
     match part:
         case Text(text=text, extra=extra):
             return counter.count(text) + (_extra_tokens(extra, counter) if extra else 0)
-        case Thinking(text=text):
-            return counter.count(text)
+        case Thinking(text=text, signature=signature):
+            return counter.count(text) + sealed_tokens(signature)
         case ToolResult(text=text, media=media):
             return counter.count(text) + sum(_part_tokens(one, counter) for one in media)
         case ToolCall(name=name, arguments=arguments, extra=extra):
@@ -110,5 +116,3 @@ def _part_tokens(part: object, counter: TokenCounter) -> int:
         case Media(reference=reference):
             # A file travels as its bytes: four characters of a data URI make three of them.
             return max(image_tokens(None, None), len(reference) // 4)
-        case _:
-            raise TypeError(f"unknown part {part!r}")

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from foveate.cli.output import AsJson, Kind, print_json, print_table
-from foveate.cli.phrases import count, printable
+from foveate.cli.phrases import count
 from foveate.cli.source import DEFECTS, FormatName, OfSource, Sample, Source, material, reported
 from foveate.cli.store import StorePlace, SystemPlace
 from foveate.log.integrity import CODES, Code, Finding, findings
+from foveate.log.text import printable
 
 _FIRST = 20
 

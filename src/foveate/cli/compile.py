@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from foveate.cli.output import AsJson, print_json
+from foveate.cli.output import AsJson, print_json, print_text
 from foveate.cli.source import FormatName, Lenient, OfSource, Sample, Source, material, reported
 from foveate.cli.store import StorePlace, SystemPlace
 from foveate.cli.views import Budget, Config, How, Model, PolicyName, last_view, view_before
@@ -38,10 +38,11 @@ To = Annotated[
     ),
 ]
 Replay = Annotated[
-    bool,
+    bool | None,
     typer.Option(
         "--replay/--at-once",
-        help="Compile before each recorded response, as the agent did, or once at the end.",
+        help="Compile before each recorded response, as the agent did, or once. [default: once; with a step, each]",
+        show_default=False,
     ),
 ]
 
@@ -56,7 +57,7 @@ def compile_command(
         int | None,
         typer.Option("--at", metavar="STEP", min=1, help="The request that this response answered; else the next one."),
     ] = None,
-    replay: Replay = False,
+    replay: Replay = None,
     as_json: AsJson = False,
     session: OfSource = None,
     format: FormatName = "auto",
@@ -79,7 +80,10 @@ def compile_command(
         ) as found,
     ):
         how = How(budget=budget, model=model, policy=policy, config=config)
-        view = last_view(found, how, replay=replay) if at is None else view_before(found, how, at, replay=replay)
+        if at is None:
+            view = last_view(found, how, replay=replay is True)
+        else:
+            view = view_before(found, how, at, replay=replay is not False)
         numbers = {
             "call": view.number,
             "strategy": view.strategy,
@@ -95,7 +99,7 @@ def print_request(view: CompiledContext, to: Target | None, numbers: dict[str, A
     """Print a request as it was asked for; `numbers` go along in JSON."""
     match to:
         case Target.text if not as_json:
-            typer.echo(view.to("text"))
+            print_text(view.to("text"))
         case Target.text | Target.json | None if as_json or to is Target.json:
             print_json({**numbers, "messages": view.to("openai")})
         case _:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foveate.cli.output import AsJson, Kind, print_json, print_table
-from foveate.cli.phrases import count, printable
+from foveate.cli.phrases import count
 from foveate.cli.source import FormatName, Lenient, OfSource, Sample, Source, material, reported
 from foveate.cli.store import StorePlace, SystemPlace
 from foveate.cli.views import Budget, Config, How, Model, PolicyName, views_of_calls
 from foveate.errors import ConfigError
+from foveate.log.text import printable
 
 if TYPE_CHECKING:
     from foveate.compiler.difference import Change, Difference

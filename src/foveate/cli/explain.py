@@ -24,7 +24,7 @@ def explain_command(
     full: Annotated[bool, typer.Option("--full", help="Show every message, not only the first and last.")] = False,
     model: Model = None,
     policy: PolicyName = None,
-    replay: Replay = False,
+    replay: Replay = None,
     session: OfSource = None,
     format: FormatName = "auto",
     lenient: Lenient = False,
@@ -46,7 +46,7 @@ def explain_command(
         ) as found,
     ):
         how = How(budget=budget, model=model, policy=policy, config=config)
-        view = last_view(found, how, replay=replay) if call is None else views_of_calls(found, how, [call])[0]
+        view = last_view(found, how, replay=replay is True) if call is None else views_of_calls(found, how, [call])[0]
         explanation = view.explain()
         if as_json:
             print_json(explanation.as_dict())

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 
-from foveate.cli.output import AsJson, Kind, print_json, print_table, say, shown_progress
+from foveate.cli.output import AsJson, Kind, Tell, print_json, print_table, say, shown_progress
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import BAD_INPUT, FormatName, Lenient, Sample, reported, standard_input
 from foveate.cli.store import StorePlace, SystemPlace, opened
@@ -83,43 +82,51 @@ def _all(store: Store, paths: Sequence[str], format: str, new_id: str | None, *,
     # Only who imports waits for all the formats.
     from foveate.importers.finding import logs_in
 
-    outcomes: list[_Outcome] = []
-    if "-" in paths:
-        with standard_input(lenient=lenient) as log:
-            outcomes.append(_tried(store, log, format, new_id, lambda _what, _done: None))
     files = [Path(path) for path in paths if path != "-"]
     with shown_progress(None, worth=any(path.is_dir() for path in files)) as tell:
         found = logs_in(files, format, looked_at=lambda path: tell(f"looking at {path.name}", None))
+    outcomes = [_Outcome(name, error=reason) for name, reason in found.refused]
+    if new_id is not None and len(found.logs) + ("-" in paths) > 1:
+        raise ConfigError(f"`--as` names one session, and these are {len(found.logs) + ('-' in paths)} logs")
+    if "-" in paths:
+        outcomes.append(_tried(store, standard_input(lenient=lenient), "standard input", format, new_id, _unheard))
     total = sum(log.size for log in found.logs)
     with shown_progress(total, worth=total > _LONG) as tell:
         done = 0
         for one in found.logs:
-            with one.open(lenient=lenient) as log:
 
-                def told(_what: str, read: int | None, before: int = done, name: str = one.name) -> None:
-                    tell(f"importing {Path(name).name}", before + (read or 0))
+            def told(what: str, read: int | None, before: int = done, name: str = one.name) -> None:
+                tell(f"{what} {Path(name).name}", before + (read or 0))
 
-                outcomes.append(_tried(store, log, one.importer.name, new_id, told))
+            outcomes.append(_tried(store, one.open(lenient=lenient), one.name, one.importer.name, new_id, told))
             done += one.size
     if found.others:
-        say(f"{count(len(found.others), 'file')} in the folders are no logs of a known format, and were left out")
+        named = ", ".join(path.name for path in found.others[:_SHOWN]) + (", …" if found.others[_SHOWN:] else "")
+        say(f"left out {count(len(found.others), 'file')} of no known format: {named}")
     if not outcomes:
         raise LogError(f"no logs in {', '.join(map(repr, paths))}; `foveate formats` lists what is recognised")
     return outcomes
 
 
-def _tried(store: Store, log: Recorded, format: str, new_id: str | None, tell: Any) -> _Outcome:
+def _unheard(_what: str, _done: int | None) -> None:
+    """Tell nobody: how much comes through a pipe is not known."""
+
+
+def _tried(
+    store: Store, opening: AbstractContextManager[Recorded], name: str, format: str, new_id: str | None, tell: Tell
+) -> _Outcome:
     """Import one log; whatever is wrong with it, the others go on."""
-    outcome = _Outcome(log.name, "" if format == "auto" else format)
+    outcome = _Outcome(name, "" if format == "auto" else format)
     try:
-        _bring(store, log, format, new_id, outcome, tell)
+        with opening as log:
+            outcome.skipped = log.skipped
+            _bring(store, log, format, new_id, outcome, tell)
     except FoveateError as error:
-        outcome.error = str(error) if log.name in str(error) else f"{log.name}: {error}"
-    outcome.skipped = log.skipped
+        outcome.error = str(error) if name in str(error) else f"{name}: {error}"
     return outcome
 
 
-def _bring(store: Store, log: Recorded, format: str, new_id: str | None, outcome: _Outcome, tell: Any) -> None:
+def _bring(store: Store, log: Recorded, format: str, new_id: str | None, outcome: _Outcome, tell: Tell) -> None:
     # Behind SQLAlchemy, for which `--help` must not wait.
     from foveate.importers.detection import importer_for
     from foveate.store.arrivals import import_lines, import_logs
@@ -128,18 +135,23 @@ def _bring(store: Store, log: Recorded, format: str, new_id: str | None, outcome
     outcome.format = importer.name
     if importer.name == "foveate":
         log.file.seek(0)
-        outcome.arrivals = [import_lines(store, log.file, as_session=new_id)]
+        outcome.arrivals = [import_lines(store, log.file, as_session=new_id, progress=partial(_storing, tell, log))]
         return
-    with _spooled(importer, log, tell) as spools:
+    with _spooled(importer, log, new_id, tell) as spools:
         if not spools:
             raise LogError(f"{log.name}: there is no message in it")
-        names = _names(list(spools), new_id)
-        logs = (_events(spool, names[session]) for session, spool in spools.items())
-        outcome.arrivals = import_logs(store, logs)
+        logs = [partial(_events, spool) for spool in spools.values()]
+        outcome.arrivals = import_logs(store, logs, progress=partial(_storing, tell, log))
+
+
+def _storing(tell: Tell, log: Recorded, what: str, done: int) -> None:
+    tell(f"storing {done:,} {what} of", log.read)
 
 
 @contextmanager
-def _spooled(importer: Importer, log: Recorded, tell: Any) -> Generator[dict[str, IO[bytes]], None, None]:
+def _spooled(
+    importer: Importer, log: Recorded, new_id: str | None, tell: Tell
+) -> Generator[dict[str, IO[bytes]], None, None]:
     """The events of a log, aside: only once all of it was read does the store hear of it."""
     # Not on top: `--help` and other commands need not wait for it.
     from foveate.importers.events import events_of
@@ -149,7 +161,7 @@ def _spooled(importer: Importer, log: Recorded, tell: Any) -> Generator[dict[str
     with ExitStack() as stack:
         spools: dict[str, IO[bytes]] = {}
         spoken: set[str] = set()
-        for number, event in enumerate(events_of(importer.read(log), has_prices=_has_prices)):
+        for number, event in enumerate(events_of(importer.read(log), named=new_id, has_prices=_has_prices)):
             if event.session not in spools:
                 spools[event.session] = stack.enter_context(SpooledTemporaryFile(_IN_MEMORY))
             spools[event.session].write(encode_event(event) + b"\n")
@@ -161,13 +173,12 @@ def _spooled(importer: Importer, log: Recorded, tell: Any) -> Generator[dict[str
         yield {session: spool for session, spool in spools.items() if session in spoken}
 
 
-def _events(spool: IO[bytes], session: str) -> Iterator[Event]:
+def _events(spool: IO[bytes]) -> Iterator[Event]:
     # Not on top: `--help` and other commands need not wait for it.
     from foveate.log.codec import decode_event
 
     spool.seek(0)
-    for line in spool:
-        yield msgspec.structs.replace(decode_event(line), session=session)
+    return map(decode_event, spool)
 
 
 @cache
@@ -181,12 +192,6 @@ def _has_prices(model: str) -> bool:
     except UnknownModelError:
         return False
     return True
-
-
-def _names(sessions: list[str], new_id: str | None) -> dict[str, str]:
-    if new_id is None:
-        return {session: session for session in sessions}
-    return {session: new_id if number == 0 else f"{new_id}/{number + 1}" for number, session in enumerate(sessions)}
 
 
 def _sample(store: Store, new_id: str | None) -> _Outcome:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -21,6 +23,7 @@ from foveate.cli.replay import replay_command
 from foveate.cli.search import search_command
 from foveate.cli.sessions import sessions_command
 from foveate.cli.show import show_command
+from foveate.cli.source import reported
 from foveate.cli.transcript import transcript_command
 from foveate.cli.transfer import delete_command, export_command, fork_command
 
@@ -38,17 +41,21 @@ def _version(value: bool) -> None:
         # Reading the installed metadata takes longer than most commands.
         from importlib.metadata import version
 
-        typer.echo(f"foveate {version('foveate')}")
+        with reported():
+            typer.echo(f"foveate {version('foveate')}")
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001  its callback has done the work
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Options before the command."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A terminal that has no sign for a character shows another one, instead of nothing at all.
+        sys.stdout.reconfigure(errors="replace")
 
 
 _PANELS: dict[str, dict[str, Callable[..., None]]] = {

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from foveate.errors import FoveateError
+from foveate.log.text import printable
 
 Kind = Literal["name", "number", "words"]
 # Told what is being done, and how much of it is; None leaves a bar where it is.
@@ -27,6 +28,11 @@ Output = Annotated[
 def print_json(value: Any) -> None:
     """Print a value as JSON, other scripts than Latin as they are."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_text(text: str) -> None:
+    """Print a text of others: as it is into a file or pipe, without what would move the cursor on a terminal."""
+    typer.echo("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
 
 
 def say(line: str) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from foveate.log.text import printable
+
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
@@ -44,8 +46,3 @@ def tagged(tags: Mapping[str, str]) -> str:
 def shown(text: str) -> str:
     """A text of others on one line, safe to print."""
     return " ".join(printable(text).split())
-
-
-def printable(line: str) -> str:
-    """A line of others without what would move a terminal's cursor or change its colours."""
-    return "".join(letter if letter.isprintable() else " " for letter in line.expandtabs(4))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import typer
+
 from foveate.cli.output import AsJson, Kind, print_json, print_table, say
 from foveate.cli.phrases import shown
 from foveate.cli.source import reported
@@ -29,5 +31,6 @@ def policies_command(config: Config = None, as_json: AsJson = False) -> None:
             return
         columns: dict[str, Kind] = {"policy": "name", "kind": "name", "what it does": "words"}
         print_table(columns, [(shown(one.name), one.kind, shown(one.description)) for one in listed])
+        typer.echo("A baseline can only be replayed; the others also compile, unless your own is a function.")
         if known.path is not None:
             say(f"with {known.path}")

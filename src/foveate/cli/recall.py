@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foveate.cli.output import AsJson, print_json
+from foveate.cli.output import AsJson, print_json, print_text
 from foveate.cli.source import FormatName, Lenient, Material, OfSource, material, reported
 from foveate.cli.store import StorePlace, SystemPlace
 from foveate.errors import ConfigError
@@ -44,7 +44,7 @@ def recall_command(
         if as_json:
             print_json({"reference": reference, "text": text})
         else:
-            typer.echo(text)
+            print_text(text)
 
 
 def _recalled(found: Material, reference: str, lines: tuple[int, int] | None, query: str | None) -> str:
@@ -58,7 +58,7 @@ def _recalled(found: Material, reference: str, lines: tuple[int, int] | None, qu
 
         text = found.store.artifact(reference).text()
         return given_back(text_message(reference, "tool", text, MessageMeta()), lines, query)
-    session = Session()
+    session = Session(session_id=found.recording.session)
     session.extend(found.recording.messages)
     return session.recall(reference, lines=lines, query=query)
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foveate.cli.output import AsJson, print_json
-from foveate.cli.phrases import at, count, printable, shown
+from foveate.cli.phrases import at, count, shown
 from foveate.cli.source import reported
 from foveate.cli.store import StorePlace, SystemPlace, opened
 from foveate.errors import ConfigError
+from foveate.log.text import printable
 
 if TYPE_CHECKING:
     from foveate.store import SearchHit

@@ -105,7 +105,7 @@ def material(
     elif source == "-":
         with standard_input(lenient=lenient) as log:
             yield _chosen(log, format, session)
-    elif Path(source).is_file():
+    elif _is_file(source):
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.importers.reading import Recorded
         from foveate.importers.reading import opened as opened_file
@@ -154,7 +154,7 @@ def _in_store(source: str, store: str | None, system: str | None) -> Generator[M
     # Not on top: `--help` and other commands need not wait for it.
     from foveate.importers.recording import recording_of
 
-    if Path(source).is_dir():
+    if _is_folder(source):
         raise FoveateError(f"{source!r} is a folder; give one log of it, or bring all with `foveate import`")
     with ExitStack() as stack:
         try:
@@ -163,11 +163,24 @@ def _in_store(source: str, store: str | None, system: str | None) -> Generator[M
         except UnknownReferenceError as error:
             raise UnknownReferenceError(f"{source!r} is no file, and {error}") from error
         except StoreError as error:
-            if os.sep in source or "." in source:
-                raise FoveateError(f"cannot read {source!r}: there is no such file") from error
-            raise type(error)(f"{source!r} is no file; {error}") from error
+            raise type(error)(f"cannot read {source!r}: there is no such file, and {error}") from error
         events = found.reader(info).events(0, info.events)
         yield Material(recording_of(source, events), store=found, info=info)
+
+
+def _is_file(source: str) -> bool:
+    try:
+        return Path(source).is_file()
+    except (OSError, ValueError):
+        # Too long for a file, but not for a session.
+        return False
+
+
+def _is_folder(source: str) -> bool:
+    try:
+        return Path(source).is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def _sample() -> Recording:

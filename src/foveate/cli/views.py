@@ -144,13 +144,14 @@ def _session(material: Material, how: How) -> Session:
 
 
 def _policy(how: How) -> Policy | None:
-    if how.policy is None:
+    if how.policy is None and how.config is None:
         return None
     # Not on top: `--help` and other commands need not wait for it.
     from foveate.lab.config import config_at
     from foveate.lab.policies import policy_called
 
-    return policy_called(how.policy, config_at(Path(how.config) if how.config is not None else None))
+    config = config_at(Path(how.config) if how.config is not None else None)
+    return policy_called(how.policy, config) if how.policy is not None else None
 
 
 def _known(model: str | None) -> str | None:

@@ -176,8 +176,9 @@ class CompiledContext:
     def to(self, format: str) -> Any:
         """The request as a provider or framework wants it; a list of messages for "openai", one string for "text".
 
-        For "anthropic", "gemini" and "openai-responses": the keywords of a call, such as `system` and `messages`. For
-        "pydantic-ai" and "langchain": lists of their own message objects.
+        For "anthropic", "gemini" and "openai-responses": the keywords of a call, such as `system` and `messages`, with
+        the response format where the provider has one (Anthropic has none). For "pydantic-ai" and "langchain": lists of
+        their own message objects.
         """
         if format == "text":
             return _as_text(self)

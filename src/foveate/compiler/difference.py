@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from foveate.log.events import CallRecorded, Kept, ReductionRecorded
 from foveate.log.items import Fate, Item
-from foveate.views.timeline import common_prefix
 
 if TYPE_CHECKING:
     from foveate.compiler.compiled import CompiledContext
@@ -59,7 +60,7 @@ def difference(first: CompiledContext, second: CompiledContext) -> Difference:
     before, after = first.items, second.items
     was, now = {item.id: item for item in before}, {item.id: item for item in after}
     reframed = (first.framing.system, first.framing.tools) != (second.framing.system, second.framing.tools)
-    shared = 0 if reframed else common_prefix(list(before), list(after))
+    shared = 0 if reframed else _common(before, after)
     fixed = 0 if reframed else second.framing.fixed
     broke = before[shared].id if shared < len(before) else None
     return Difference(
@@ -76,6 +77,14 @@ def difference(first: CompiledContext, second: CompiledContext) -> Difference:
         shared_tokens=fixed + sum(item.tokens for item in after[:shared]),
         broke_at=broke,
         why=_why(broke, first, second, reframed=reframed),
+    )
+
+
+def _common(before: Sequence[Item], after: Sequence[Item]) -> int:
+    """How many items two calls begin with in common, by what they say: each call may have been rebuilt by itself."""
+    pairs = zip(before, after, strict=False)
+    return sum(
+        1 for _ in takewhile(lambda pair: pair[0].id == pair[1].id and pair[0].message == pair[1].message, pairs)
     )
 
 

@@ -10,6 +10,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from foveate.log.text import printable
+
 if TYPE_CHECKING:
     from foveate.compiler.explain import Explanation, FateRecord
 
@@ -75,7 +77,14 @@ def _fates(explanation: Explanation, *, full: bool) -> Table:
         same = row.tokens_after == row.tokens_before
         size = str(row.tokens_before) if same else f"{row.tokens_before}→{row.tokens_after}"
         why = f"{row.by}: {row.why}" if row.why else row.by
-        table.add_row(row.id, row.role, Text(row.fate, style=_STYLES[row.fate]), size, why, Text(row.preview))
+        table.add_row(
+            printable(row.id),
+            row.role,
+            Text(row.fate, style=_STYLES[row.fate]),
+            size,
+            why,
+            Text(printable(row.preview)),
+        )
     return table
 
 

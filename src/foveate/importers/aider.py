@@ -1,7 +1,7 @@
 """aider: the Markdown that it keeps of its chats (`.aider.chat.history.md`).
 
-- Each chat is a session `<file>/<number>`, unless nothing was said in it; what stands before the first heading is
-  number 0.
+- Each chat is a session `<folder>/<number>`, or `<file>/<number>` if the file has another name, unless nothing was said
+  in it; what stands before the first heading is number 0.
 - The user's lines begin with `####`, what aider said with `>`; both end with two spaces, which tells them from
   headings and quotes of the model. Output of several lines has these marks at its beginning and end only.
 - What aider said is a user message with `program` in its meta. So is plain text before the user's first words, unless
@@ -43,7 +43,7 @@ def recognises(head: Head) -> bool:
 
 def read(log: Recorded) -> Iterator[Entry]:
     """The chats of a history."""
-    chat = _Chat(session=f"{log.stem}/0", marked=_is_marked(log))
+    chat = _Chat(session=f"{log.stem}/0")
     chats = 0
     for number, line in log.lines():
         heading = _HEADING.fullmatch(line) if line.startswith("# aider") else None
@@ -66,7 +66,8 @@ class _Chat:
     """One chat as its lines come by."""
 
     session: str
-    marked: bool
+    # Whether lines still end as aider wrote them: editors take spaces away.
+    marked: bool = False
     started: str | None = None
     side: Side = "program"
     lines: list[str] = field(default_factory=list)
@@ -85,6 +86,9 @@ class _Chat:
         if side == "program" and not continued:
             model, tokens = _MODEL.match(line), _TOKENS.match(line)
             if model is not None:
+                if self.side != "program":
+                    yield from self._turn(side)
+                yield from self._waited()
                 yield from self._open()
                 yield Opening(session=self.session, model=encodable(model[1]))
             if tokens is not None and self.side == "assistant":
@@ -104,12 +108,16 @@ class _Chat:
     def close(self) -> Iterator[Entry]:
         """What was said last."""
         yield from self._turn("program")
+        yield from self._waited()
+
+    def _waited(self) -> Iterator[Entry]:
         if self.response is not None:
             yield self.response
             self.response = None
 
     def _side(self, line: str) -> Side:
         """Who says a line."""
+        self.marked = self.marked or (line.startswith(("#### ", "> ")) and line.endswith(_BREAK))
         finished = line.endswith(_BREAK) or not self.marked
         if line.startswith("#### ") and finished:
             self.unfinished = False
@@ -143,9 +151,7 @@ class _Chat:
             time = moment(self.started) if not self.said else None
             self.said = True
             spoken = Spoken(session=self.session, message=_message(said, text), time=time, line=self.start)
-            if self.response is not None:
-                yield self.response
-                self.response = None
+            yield from self._waited()
             if said == "assistant":
                 self.response = spoken
             else:
@@ -169,12 +175,6 @@ class _Chat:
                 time=self.response.time,
                 line=self.response.line,
             )
-
-
-def _is_marked(log: Recorded) -> bool:
-    """Whether lines still end as aider wrote them: editors take spaces away."""
-    text = log.head().decode("utf-8", "replace")
-    return any(line.startswith(("#### ", "> ")) and line.rstrip("\r").endswith(_BREAK) for line in text.split("\n"))
 
 
 def _continued(line: str) -> str:

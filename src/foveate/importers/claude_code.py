@@ -1,7 +1,9 @@
 """Claude Code: the files of its projects folder, one JSON record per line.
 
-- A file is a session, called like the file; what came through a pipe is called by its `sessionId`. Subagents, in files
-  of their own (`<session>/subagents/agent-<id>.jsonl`) or as sidechains of one, are sessions `<session>/<id>`.
+- A file is a session, called like the file, which is its `sessionId` unless somebody gave it another name; what came
+  through a pipe is called by its `sessionId`.
+- Subagents, in files of their own (`<session>/subagents/agent-<id>.jsonl`) or as sidechains of one, are sessions
+  `<session>/<id>`.
 - Lines with the same `message.id` are one response. The results of its calls stand behind it, also those that were
   recorded between two of its lines.
 - What was typed while the model worked is a message of the user behind the results that came before its next response.
@@ -9,7 +11,7 @@
   (`<synthetic>`) has `program` in its meta.
 - A record with a `uuid` that was there before is left out: resumed sessions repeat what they continue.
 - A compaction takes the place of its boundary and its summary; the summary is not a message of the user.
-- Everything else (progress, snapshots, titles) is no message; how many there were is an oddity.
+- Everything else (progress, snapshots, titles) is no message; how many there were is noted.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from foveate.importers.decoding import count_of, decoded, kind_of, name_in, no_messages, object_in, shown, tags_of
+from foveate.importers.decoding import count_of, decoded, kind_of, name_in, note_others, object_in, shown, tags_of
 from foveate.importers.entries import Compaction, Entry, Oddity, Opening, Spoken, Usage, answered
 from foveate.importers.importer import Head, Importer
 from foveate.importers.reading import Record, Recorded, moment
@@ -154,7 +156,9 @@ class _Reading:
         for thread in self.threads.values():
             yield from self._closed(thread)
             yield from _without_summary(thread)
-        yield from self._remarks()
+        if self.repeated:
+            self.log.notes.append(f"{self.repeated} records were there before and are left out")
+        note_others(self.log, self.others)
 
     def _message(self, line: int, record: Record, role: Literal["user", "assistant"]) -> Iterator[Entry]:
         if self._is_repeated(record):
@@ -267,15 +271,6 @@ class _Reading:
                 yield Oddity(session=thread.session, code="api_error", text=text, time=_time(record), line=line)
             case subtype:
                 self.others[kind_of(subtype, "system")] += 1
-
-    def _remarks(self) -> Iterator[Entry]:
-        if not self.threads:
-            return
-        session = next(iter(self.threads.values())).session
-        if self.repeated:
-            text = f"{self.repeated} records were there before and are left out"
-            yield Oddity(session=session, code="repeated", text=text)
-        yield from no_messages(session, self.others)
 
     def _thread(self, record: Record) -> tuple[_Thread, list[Opening]]:
         """The session that a record is of; with what opens it, if it is the first one."""

@@ -85,9 +85,6 @@ def _is_said(message: object) -> bool:
 
 def _names(log: Recorded, id: str | None) -> tuple[str, str | None]:
     """The name of the session, and of the one that it is a compaction of."""
-    if log.path is not None and log.stem == _HISTORY:
-        # Every task has a folder of its own, and its history is always called the same.
-        return log.path.absolute().parent.name or log.stem, None
     name = session_name(log, id)
     whole = name.removesuffix(_COMPACTED).removesuffix(_WHOLE)
     is_compacted = log.path is not None and log.path.stem.endswith(_COMPACTED)

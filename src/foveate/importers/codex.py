@@ -20,7 +20,7 @@ from foveate.importers.decoding import (
     decoded,
     kind_of,
     name_in,
-    no_messages,
+    note_others,
     object_in,
     session_name,
     shown,
@@ -129,8 +129,7 @@ class _Reading:
                 case _:
                     self.log.skip(line, f"a record of Codex has a `type` of text, got {shown(record.get('type'))}")
         yield from self._closed()
-        if self.session is not None:
-            yield from no_messages(self.session, self.others)
+        note_others(self.log, self.others)
 
     def _enveloped(self, line: int, kind: str, payload: Record, time: float | None) -> Iterator[Entry]:
         match kind:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from foveate.errors import MessageError
 from foveate.importers.decoding import count_of, decoded, name_in, object_in
-from foveate.importers.entries import Usage, answered
+from foveate.importers.entries import Opening, Usage, answered
 from foveate.importers.reading import Record, Recorded
 from foveate.log.messages import Message, MessageMeta, Part, Text, Thinking
 from foveate.log.text import encodable, own_copy
 from foveate.wire import anthropic
 from foveate.wire.formats import decode_any
+from foveate.wire.tools import declared
 
 _LARGEST: Final = 2**53
 _NUMBERED: Final = re.compile(r"^message (\d+)")
@@ -102,17 +103,29 @@ def framed(messages: list[Message]) -> tuple[str | None, list[Message]]:
 
 
 def tools_in(log: Recorded, value: object, line: int = 0) -> tuple[Record, ...]:
-    """Tool definitions as a request has them; Gemini's come out of their wrapper."""
+    """Tool definitions as a request has them; Gemini's come out of their wrapper, what defines none is left out."""
     tools: list[Record] = []
     for tool in value if isinstance(value, list) else ():
-        if isinstance(tool, dict):
-            inner = tool.get("functionDeclarations", tool.get("function_declarations"))
-            tools += [one for one in inner if isinstance(one, dict)] if isinstance(inner, list) else [tool]
+        inner = tool.get("functionDeclarations", tool.get("function_declarations")) if isinstance(tool, dict) else None
+        tools += understood(log, inner if isinstance(inner, list) else [tool], line)
     try:
         return tuple(own_copy(tools))
     except ValueError as error:
         log.skip(line, f"`tools` cannot be stored: {error}")
         return ()
+
+
+def understood(log: Recorded, tools: Iterable[object], line: int = 0) -> list[Record]:
+    """Those of some tools that a request can have; others are left out, or refuse the log."""
+    sound: list[Record] = []
+    for tool in tools:
+        if isinstance(tool, dict) and declared(tool):
+            sound.append(tool)
+        else:
+            log.skip(
+                line, f"a tool needs a `name`, and `parameters` that are an object if it has any, got {tool!r:.80}"
+            )
+    return sound
 
 
 def program_message(text: str) -> Message:
@@ -139,6 +152,13 @@ def tags_in(record: Record, *keys: str) -> dict[str, str]:
     """The facts of a record that are short enough to be tags, by their own names."""
     found = ((key, tag(record.get(key))) for key in keys)
     return {key: value for key, value in found if value is not None}
+
+
+def outcome(session: str, *tags: dict[str, str]) -> Iterator[Opening]:
+    """What is known of a session at its end: it stands behind what was said, which stays the same as a log grows."""
+    known = {name: value for some in tags for name, value in some.items()}
+    if known:
+        yield Opening(session=session, tags=known)
 
 
 def _is_sound(log: Recorded, raw: object, line: int, number: int, place: str) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from foveate.errors import MessageError
-from foveate.importers.entries import Oddity
 from foveate.importers.reading import Recorded
 from foveate.log.messages import Message
 from foveate.log.text import encodable
@@ -62,11 +61,11 @@ def kind_of(value: object, otherwise: str) -> str:
     return encodable(value[:_SHOWN]) if isinstance(value, str) and value else otherwise
 
 
-def no_messages(session: str, kinds: Counter[str]) -> Iterator[Oddity]:
-    """How many records of a log are no messages, by their type."""
+def note_others(log: Recorded, kinds: Counter[str]) -> None:
+    """Note how many records of a log are no messages, by their type."""
     if kinds:
         counts = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.most_common(_SHOWN)))
-        yield Oddity(session=session, code="no_messages", text=f"records that are no messages: {counts}")
+        log.notes.append(f"records that are no messages: {counts}")
 
 
 def tags_of(record: dict[str, Any], **keys: str) -> dict[str, str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from foveate.errors import ConfigError, LogError
+from foveate.errors import ConfigError, LogError, UnknownFormatError
 from foveate.importers.aider import AIDER
 from foveate.importers.claude_code import CLAUDE_CODE
 from foveate.importers.cline import CLINE
@@ -21,11 +19,10 @@ from foveate.importers.messages import MESSAGES
 from foveate.importers.mini_swe_agent import MINI_SWE_AGENT
 from foveate.importers.openhands import OPENHANDS
 from foveate.importers.openhands_events import OPENHANDS_EVENTS
-from foveate.importers.reading import Record, Recorded
+from foveate.importers.reading import Recorded
+from foveate.importers.shape import first_records, records_behind
 from foveate.importers.swe_agent import SWE_AGENT
 from foveate.importers.tau_bench import TAU_BENCH
-
-_RECORDS: Final = 50
 
 # In the order they are asked: the first that recognises a log reads it.
 _ALL: Final[tuple[Importer, ...]] = (
@@ -59,38 +56,28 @@ def importer_for(log: Recorded, format: str = "auto") -> Importer:
         return importer_named(format)
     head = head_of(log)
     if not head.text.strip():
-        raise LogError(f"{log.name}: there is nothing in it")
+        raise UnknownFormatError(f"{log.name}: there is nothing in it")
     found = next((importer for importer in IMPORTERS.values() if importer.recognises(head)), None)
     if found is None:
-        raise LogError(f"{log.name}: no known log format; `--format` can say which it is: {', '.join(IMPORTERS)}")
+        known = ", ".join(IMPORTERS)
+        raise UnknownFormatError(f"{log.name}: no known log format; `--format` can say which it is: {known}")
     return found
 
 
 def head_of(log: Recorded) -> Head:
-    """The beginning of a log."""
+    """The beginning of a log; of JSON lines the first may be unreadable, if the whole is no document."""
     text = log.head().decode("utf-8", "replace")
-    records = tuple(_first_records(text))
+    records = first_records(text)
     document = None
-    if not records and text.lstrip()[:1] in ("{", "["):
-        document = log.document()
-    elif len(records) == 1:
+    if len(records) == 1:
         document = records[0]
+    elif not records and text.lstrip()[:1] in ("{", "["):
+        try:
+            document = log.document()
+        except LogError:
+            records = records_behind(text)
+            if not records:
+                raise
+    elif not records:
+        records = records_behind(text)
     return Head(name=log.name, text=text, records=records, document=document)
-
-
-def _first_records(text: str) -> Iterator[Record]:
-    """The first JSON lines; none if the text does not begin with one."""
-    lines = (line for line in text.split("\n") if line.strip())
-    for number, line in enumerate(islice(lines, _RECORDS)):
-        value = _first_object(line)
-        if isinstance(value, dict):
-            yield value
-        elif number == 0:
-            return
-
-
-def _first_object(line: str) -> object:
-    try:
-        return json.JSONDecoder().raw_decode(line.strip())[0]
-    except (ValueError, RecursionError):
-        return None

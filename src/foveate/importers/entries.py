@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 import msgspec
 
+from foveate.importers.decoding import count_of
 from foveate.log.messages import Message
 
 
@@ -67,13 +68,15 @@ class Oddity:
 
 
 Entry = Opening | Spoken | Compaction | Oddity
+_COUNTS: Final = tuple(field.name for field in fields(Usage))
 
 
 def answered(message: Message, *, usage: Usage | None = None, model: str | None = None, **known: Any) -> Message:
     """A response with what was recorded about its call; `known` are other facts, such as `response_id`."""
     facts: dict[str, Any] = {name: value for name, value in known.items() if value is not None}
     if usage is not None:
-        facts["usage"] = {name: value for name, value in _fields(usage) if value is not None}
+        counts = ((name, getattr(usage, name)) for name in _COUNTS)
+        facts["usage"] = {name: value for name, value in counts if value is not None}
     if model is not None:
         facts["model"] = model
     if not facts:
@@ -83,22 +86,14 @@ def answered(message: Message, *, usage: Usage | None = None, model: str | None 
 
 
 def usage_of(message: Message) -> Usage | None:
-    """What the provider counted for the call that a message answered, if it was recorded."""
+    """What the provider counted for the call that a message answered, if it was recorded; what is no count is not."""
     recorded = message.meta.extra.get("usage")
-    return Usage(**recorded) if isinstance(recorded, dict) else None
+    counts = {name: count_of(recorded.get(name)) for name in _COUNTS} if isinstance(recorded, dict) else {}
+    asked = counts.pop("input_tokens", None)
+    return None if asked is None else Usage(input_tokens=asked, **counts)
 
 
 def model_of(message: Message) -> str | None:
     """The model that a message came from, if it was recorded."""
     model = message.meta.extra.get("model")
     return model if isinstance(model, str) else None
-
-
-def _fields(usage: Usage) -> list[tuple[str, int | None]]:
-    return [
-        ("input_tokens", usage.input_tokens),
-        ("cached_tokens", usage.cached_tokens),
-        ("written_tokens", usage.written_tokens),
-        ("output_tokens", usage.output_tokens),
-        ("ttl_seconds", usage.ttl_seconds),
-    ]

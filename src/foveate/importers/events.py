@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from foveate.importers.entries import Compaction, Entry, Oddity, Opening, Spoken
 from foveate.log.events import Body, DiagnosticRecorded, Event, FramingSet, Tagged
@@ -15,28 +15,33 @@ COMPACTED = "compacted_elsewhere"
 def events_of(
     entries: Iterable[Entry],
     *,
-    renamed: Callable[[str], str] = str,
+    named: str | None = None,
     has_prices: Callable[[str], bool] = lambda _model: True,
 ) -> Iterator[Event]:
     """The events of all sessions of a log as they come by, each numbered within its session.
 
-    `renamed` gives sessions other names; a model is put into the framing only if `has_prices`: others stay a tag.
+    `named` is another name for the first session; further ones get a number behind it. A model is put into the framing
+    only if it `has_prices`: others stay a tag.
     """
     logs: dict[str, _Log] = {}
+    names: dict[str, str] = {}
     for entry in entries:
         log = logs.get(entry.session)
         if log is None:
-            log = logs[entry.session] = _Log(renamed(entry.session), has_prices)
+            number = f"/{len(logs) + 1}" if logs else ""
+            names[entry.session] = entry.session if named is None else f"{named}{number}"
+            log = logs[entry.session] = _Log(names, entry.session, has_prices)
         yield from log.take(entry)
 
 
 class _Log:
-    """One session as it grows."""
+    """One session as it grows; `names` are those that sessions of the same log go by."""
 
-    def __init__(self, session: str, has_prices: Callable[[str], bool]) -> None:
-        self._session = session
+    def __init__(self, names: Mapping[str, str], session: str, has_prices: Callable[[str], bool]) -> None:
+        self._names = names
+        self._session = names[session]
         self._has_prices = has_prices
-        self._routing = Routing(session)
+        self._routing = Routing(self._session)
         self._framing: FramingSet | None = None
         self._length = 0
 
@@ -64,7 +69,7 @@ class _Log:
         )
         tags = dict(opening.tags)
         if opening.parent is not None:
-            tags["parent"] = opening.parent
+            tags["parent"] = self._names.get(opening.parent, opening.parent)
         if opening.model is not None:
             tags.setdefault("model", opening.model)
         bodies: list[Body] = [] if framing == self._framing else [framing]

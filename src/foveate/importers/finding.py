@@ -11,14 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final
 
-from foveate.errors import LogError
+from foveate.errors import LogError, UnknownFormatError
 from foveate.importers.detection import importer_for
 from foveate.importers.importer import Importer
 from foveate.importers.litellm import LITELLM
 from foveate.importers.openhands_events import OPENHANDS_EVENTS, event_files
 from foveate.importers.reading import Recorded, opened
 
-_ENDINGS: Final = (".jsonl", ".json", ".traj", ".md")
+_ENDINGS: Final = (".jsonl", ".ndjson", ".json", ".traj", ".md", ".log")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +43,20 @@ class LogFile:
                 yield Recorded(name=self.name, file=file, path=first, lenient=lenient)
             return
         with TemporaryFile() as joined:
+            log = Recorded(name=self.name, file=joined, path=first.parent, lenient=lenient)
             for path in self.paths:
-                joined.write(_one_line(path) + b"\n")
-            yield Recorded(name=self.name, file=joined, path=first.parent, lenient=lenient)
+                line = _one_line(path, log)
+                if line is not None:
+                    joined.write(line + b"\n")
+            yield log
 
 
 class Found:
-    """What a search for logs came upon: the logs, and the files that are none."""
+    """What a search for logs came upon: logs, what was refused and why, and files that are no logs."""
 
     def __init__(self) -> None:
         self.logs: list[LogFile] = []
+        self.refused: list[tuple[str, str]] = []
         self.others: list[Path] = []
 
     def add(self, path: Path, importer: Importer, *more: Path) -> None:
@@ -69,16 +73,24 @@ def logs_in(
         if path.is_dir():
             for folder, files in _folders(path):
                 _look_through(found, folder, files, format, looked_at)
-        else:
+            continue
+        try:
             found.add(path, _importer(path, format))
+        except LogError as error:
+            found.refused.append((str(path), str(error)))
     return found
 
 
 def _folders(top: Path) -> Iterator[tuple[Path, list[Path]]]:
     """The folders below one, with their files, in the order of their names."""
-    for folder, inner, names in os.walk(top):
-        inner.sort()
-        yield Path(folder), [Path(folder, name) for name in sorted(names) if name.endswith(_ENDINGS)]
+    seen: set[str] = set()
+    for folder, inner, names in os.walk(top, followlinks=True):
+        # A link to a folder above would lead in circles.
+        inner[:] = sorted(name for name in inner if os.path.realpath(os.path.join(folder, name)) not in seen)  # noqa: PTH118
+        seen.add(os.path.realpath(folder))
+        files = [Path(folder, name) for name in sorted(names) if name.lower().endswith(_ENDINGS)]
+        # A pipe or a device would be waited for.
+        yield Path(folder), [path for path in files if path.is_file() or path.is_symlink()]
 
 
 def _look_through(
@@ -94,14 +106,16 @@ def _look_through(
         looked_at(path)
         try:
             importer = _importer(path, format)
-        except LogError:
-            # In a folder there are other files too; which they were is said at the end.
+        except UnknownFormatError:
+            # In a folder there are other files too.
             found.others.append(path)
-            continue
-        if importer is LITELLM:
-            requests.append(path)
+        except LogError as error:
+            found.refused.append((str(path), str(error)))
         else:
-            found.add(path, importer)
+            if importer is LITELLM:
+                requests.append(path)
+            else:
+                found.add(path, importer)
     if requests:
         # One request a file, and each has all before it: together they are conversations.
         found.add(folder if len(requests) > 1 else requests[0], LITELLM, *requests)
@@ -112,8 +126,15 @@ def _importer(path: Path, format: str) -> Importer:
         return importer_for(Recorded(name=str(path), file=file, path=path), format)
 
 
-def _one_line(path: Path) -> bytes:
-    with opened(path) as file:
-        document = Recorded(name=str(path), file=file, path=path).document()
-    # Its own decoder took half characters, so its encoder must write them.
+def _one_line(path: Path, log: Recorded) -> bytes | None:
+    """The document of one file of several, on a line; None if it is broken and the log may do without."""
+    try:
+        with opened(path) as file:
+            document = Recorded(name=str(path), file=file, path=path).document()
+    except LogError as error:
+        if not log.lenient:
+            raise
+        log.skip(0, str(error))
+        return None
+    # The decoder took half characters, so they must be written, too.
     return json.dumps(document).encode()

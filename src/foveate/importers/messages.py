@@ -1,7 +1,8 @@
 """Plain messages: a JSON list, JSON lines, or whole requests, in any wire format.
 
 A list is one session. So is a request (`messages`, `contents` or `input`) with its framing, and the `response` beside
-it; several, one per line, are sessions `<file>/<number>`. A leading system message is the system prompt.
+it; of several, one per line, the first is called like the file, others `<file>/<number>`. A leading system message is
+the system prompt.
 """
 
 from __future__ import annotations
@@ -56,13 +57,14 @@ MESSAGES: Final = Importer(
 
 def _lines(log: Recorded) -> Iterator[Entry]:
     records = log.records()
-    first = list(islice(records, 2))
+    first = list(islice(records, 1))
     if not first or not _is_request(first[0][1]):
         yield from _stream(log, chain(first, records))
         return
     for number, (line, record) in enumerate(chain(first, records), start=1):
         if _is_request(record):
-            yield from _session(log, log.stem if len(first) == 1 else f"{log.stem}/{number}", record, line)
+            # More may come later, so the first cannot be named by how many there are.
+            yield from _session(log, log.stem if number == 1 else f"{log.stem}/{number}", record, line)
         else:
             log.skip(line, f"expected a request with {_known()}, got {record!r:.80}")
 
@@ -98,7 +100,7 @@ def _said(log: Recorded, run: list[Record], line: int, *, opened: bool) -> Itera
 
 
 def _session(log: Recorded, session: str, request: Record, line: int) -> Iterator[Entry]:
-    raws = next(request[key] for key in _LISTS if key in request)
+    raws = next((request[key] for key in _LISTS if isinstance(request.get(key), list)), request.get("input", []))
     messages = messages_of(log, [{"role": "user", "content": raws}] if isinstance(raws, str) else raws, line)
     system = next((text for key in _SYSTEMS if (text := _text(request.get(key)))), None)
     if system is None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from foveate.importers.commands import blocks, result_of, with_command
-from foveate.importers.completions import framed, messages_of, program_message, tag, tags_in, usage_in
+from foveate.importers.completions import framed, messages_of, outcome, program_message, tag, tags_in, usage_in
 from foveate.importers.decoding import name_in, object_in
 from foveate.importers.entries import Entry, Opening, Spoken, answered
 from foveate.importers.importer import Head, Importer
@@ -51,11 +51,7 @@ MINI_SWE_AGENT: Final = Importer(
 def _session(log: Recorded, document: Record, raws: list[Any]) -> Iterator[Entry]:
     session = tag(document.get("instance_id")) or log.stem
     info = object_in(document, "info")
-    tags = {
-        **tags_in(document, "instance_id"),
-        **tags_in(info, "exit_status", "mini_version"),
-        **tags_in(object_in(info, "model_stats"), "instance_cost", "api_calls"),
-    }
+    tags = {**tags_in(document, "instance_id"), **tags_in(info, "mini_version")}
     system, begun = framed(messages_of(log, [_plain(raw) for raw in raws[:1]]))
     model = name_in(object_in(object_in(info, "config"), "model"), "model_name")
     yield Opening(session=session, system=system, model=model, tags=tags)
@@ -67,6 +63,8 @@ def _session(log: Recorded, document: Record, raws: list[Any]) -> Iterator[Entry
         if said is not None:
             yield Spoken(session=session, message=said, time=_time(raw))
             pending = _id(number) if any(call.id == _id(number) for call in said.calls) else None
+    totals = tags_in(object_in(info, "model_stats"), "instance_cost", "api_calls")
+    yield from outcome(session, tags_in(info, "exit_status"), totals)
 
 
 def _message(log: Recorded, raw: object, number: int, pending: str | None) -> Message | None:

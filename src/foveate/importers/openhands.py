@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.importers.completions import program_message, response_of, tag, tags_in, tools_in, usage_in
+from foveate.importers.completions import outcome, program_message, response_of, tag, tags_in, tools_in, usage_in
 from foveate.importers.decoding import name_in, object_in
 from foveate.importers.entries import Compaction, Entry, Oddity, Opening, Spoken, Usage, answered
 from foveate.importers.importer import Head, Importer
@@ -130,13 +130,14 @@ class _Run:
                     yield from self._observation(observation, event)
                 case _:
                     self._skip(f"expected an object with `action` or `observation`, got {event!r:.80}")
+        cost = tags_in(object_in(self.run, "metrics"), "accumulated_cost")
+        yield from outcome(self.session, tags_in(self.run, "success", "error"), cost)
 
     def _opening(self) -> Opening:
         metadata = object_in(self.run, "metadata")
         tags = {
-            **tags_in(self.run, "instance_id", "success", "error"),
+            **tags_in(self.run, "instance_id"),
             **tags_in(metadata, "agent_class", "dataset"),
-            **tags_in(object_in(self.run, "metrics"), "accumulated_cost"),
         }
         return Opening(session=self.session, model=name_in(object_in(metadata, "llm_config"), "model"), tags=tags)
 

@@ -54,7 +54,7 @@ def event_files(folder: Path) -> list[Path] | None:
 
 def read(log: Recorded) -> Iterator[Entry]:
     """The session of a conversation."""
-    conversation = _Conversation(log, _session(log))
+    conversation = _Conversation(log, log.stem)
     yield Opening(session=conversation.session)
     for line, event in _events(log):
         yield from conversation.take(line, event)
@@ -82,11 +82,6 @@ def _listed(document: object) -> list[Any]:
             return events
         case _:
             return []
-
-
-def _session(log: Recorded) -> str:
-    # The folder of the events is called `events`; the conversation's name is the one around it.
-    return log.path.parent.name if log.path is not None and log.path.name == "events" else log.stem
 
 
 def _events(log: Recorded) -> Iterator[tuple[int, Record]]:
@@ -131,6 +126,7 @@ class _Conversation:
                 yield from self.close()
                 yield from self._message(line, event)
             case "SystemPromptEvent":
+                yield from self.close()
                 system = _text([*_blocks(event.get("system_prompt")), *_blocks(event.get("dynamic_context"))]) or None
                 yield Opening(session=self.session, system=system, tools=self._tools(line, event))
             case "Condensation":

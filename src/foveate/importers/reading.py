@@ -14,10 +14,15 @@ from typing import IO, Any, Final, NoReturn
 import msgspec
 
 from foveate.errors import LogError
+from foveate.log.text import encodable
 
 _HEAD: Final = 262_144
 # What names of logs end with; the rest, also behind a dot, tells one from the other.
 _ENDINGS: Final = re.compile(r"(\.(json|jsonl|ndjson|traj|md|txt|log|chat|history))+$")
+# Files that a program always calls the same: the folder around one tells it from the others.
+_SAME_NAMES: Final = re.compile(
+    r"\.aider\.chat\.history\.md|output\.jsonl|api_conversation_history\.json|events(\.jsonl?)?|trajectory\.(jsonl?|traj)"
+)
 # Milliseconds of the year 9999; what is later is no time.
 _LAST: Final = 253_402_300_800_000
 _decode = msgspec.json.Decoder().decode
@@ -44,6 +49,8 @@ class Recorded:
         path: where it is, for formats that spread over a folder.
         lenient: leave out what is broken instead of refusing the file.
 
+    What was left out is in `skipped` once the log was read; `notes` say what else is to be known of the whole of it.
+
     """
 
     name: str
@@ -51,15 +58,18 @@ class Recorded:
     path: Path | None = None
     lenient: bool = False
     skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     read: int = 0
     _document: Any = None
     _has_document: bool = False
 
     @property
     def stem(self) -> str:
-        """The name of the file without folders and ending: what a session is called if it has no name."""
+        """What a session is called if it has no name: the file without ending, or the folder if all are called so."""
         name = self.path.name if self.path is not None else Path(self.name).name
-        return _ENDINGS.sub("", name).lstrip(".") or name
+        folder = self.path.absolute().parent.name if self.path is not None and _SAME_NAMES.fullmatch(name) else ""
+        # Names of files may have bytes that are no text.
+        return encodable(folder or _ENDINGS.sub("", name).lstrip(".") or name)
 
     def head(self) -> bytes:
         """The first line and some of what follows, to tell the format by."""
@@ -140,7 +150,7 @@ class Recorded:
         try:
             return json.loads(data.decode("utf-8", "replace"))
         except json.JSONDecodeError as error:
-            self.fail(error.lineno, f"not JSON: {error.msg} at column {error.colno}")
+            self.fail(error.lineno, f"not JSON: {_reason(error)}")
         except (ValueError, RecursionError) as error:
             self.fail(0, f"not JSON that can be read: {_reason(error)}")
 
@@ -175,7 +185,8 @@ def moment(stamp: object) -> float | None:
 def _reason(error: Exception) -> str:
     match error:
         case json.JSONDecodeError():
-            return f"{error.msg} at column {error.colno}"
+            # Some reasons end with the word themselves.
+            return f"{error.msg.removesuffix(' at')} at column {error.colno}"
         case RecursionError():
             return "nested too deeply"
         case _:

@@ -63,9 +63,7 @@ def recording_of(session: str, events: Iterable[Event]) -> Recording:
             case FramingSet(system=system, tools=tools, model=model):
                 recording.system, recording.tools, recording.model = system, tools, model
             case MessageAppended(message=message):
-                # A name that the log gave by itself it will give again.
-                own = message.id == f"m{len(recording.messages) + 1}"
-                recording.messages.append(msgspec.structs.replace(message, id="") if own else message)
+                recording.messages.append(without_own_id(message, len(recording.messages) + 1))
                 recording.times.append(event.time)
             case DiagnosticRecorded(code=code, text=text) if code == COMPACTED:
                 recording.compactions.append((len(recording.messages), text))
@@ -74,6 +72,11 @@ def recording_of(session: str, events: Iterable[Event]) -> Recording:
             case _:
                 continue
     return recording
+
+
+def without_own_id(message: Message, number: int) -> Message:
+    """A message without the name that its log gave it by itself: it will give it again."""
+    return msgspec.structs.replace(message, id="") if message.id == f"m{number}" else message
 
 
 def _open(recording: Recording, opening: Opening) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.importers.commands import blocks, result_of, with_command
-from foveate.importers.completions import framed, messages_of, tags_in, thoughts
+from foveate.importers.completions import framed, messages_of, outcome, tags_in, thoughts
 from foveate.importers.decoding import name_in, object_in
 from foveate.importers.entries import Entry, Opening, Spoken, answered
 from foveate.importers.importer import Head, Importer
@@ -59,11 +59,7 @@ SWE_AGENT: Final = Importer(name=NAME, title="SWE-agent trajectories (.traj)", r
 def _session(log: Recorded, document: Record, history: list[Any]) -> Iterator[Entry]:
     session = log.stem
     info = object_in(document, "info")
-    tags = {
-        **tags_in(document, "environment"),
-        **tags_in(info, "exit_status", "swe_agent_version"),
-        **tags_in(object_in(info, "model_stats"), "instance_cost", "tokens_sent", "tokens_received", "api_calls"),
-    }
+    tags = {**tags_in(document, "environment"), **tags_in(info, "swe_agent_version")}
     opened = False
     pending: str | None = None
     for number, raw in enumerate(history):
@@ -78,6 +74,10 @@ def _session(log: Recorded, document: Record, history: list[Any]) -> Iterator[En
         for message in messages:
             yield Spoken(session=session, message=_marked(message, raw))
             pending = _id(number) if any(call.id == _id(number) for call in message.calls) else None
+    if opened:
+        stats = object_in(info, "model_stats")
+        totals = tags_in(stats, "instance_cost", "tokens_sent", "tokens_received", "api_calls")
+        yield from outcome(session, tags_in(info, "exit_status"), totals)
 
 
 def _messages(log: Recorded, raw: Record, number: int, pending: str | None) -> list[Message]:

@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError
 from foveate.compiler.summaries import SummaryRequest
 from foveate.errors import MessageError
 from foveate.wire.format import Bridge, Request
-from foveate.wire.pydantic_ai_encoding import lower
+from foveate.wire.formats import PYDANTIC_AI
 
 _ASK: Final = """\
 Pause the work here. Write a summary of the conversation above for yourself: it will take the place of the messages it \
@@ -55,7 +55,7 @@ class PydanticAISummarizer:
 
 
 def _history(request: SummaryRequest) -> list[ModelMessage]:
-    return _to_objects(lower(Request(messages=tuple(request.messages), system=request.system)))
+    return _to_objects(PYDANTIC_AI.lower(Request(messages=tuple(request.messages), system=request.system)))
 
 
 class _PydanticAIBridge:

@@ -46,7 +46,10 @@ class NothingEmpty(_Anywhere):
 
 
 class ThinkingWhole(_Anywhere):
-    """Thinking blocks are untouched or removed whole: their signature binds the text."""
+    """Thinking blocks are untouched or removed whole: their signature binds the text.
+
+    Reasoning that came as messages of its own stands with what the assistant said next.
+    """
 
     name = "thinking whole"
 
@@ -54,7 +57,7 @@ class ThinkingWhole(_Anywhere):
         for index in range(start, len(items)):
             item = items[index]
             shown = [part for part in item.message.parts if isinstance(part, Thinking)]
-            if shown and any(part not in facts.said(item.order).parts for part in shown):
+            if shown and any(not _was_said(part, item.order, facts) for part in shown):
                 yield f"{item.id} shows thinking that was never said"
 
 
@@ -66,6 +69,15 @@ class WithinBudget(_Anywhere):
     def check(self, items: Sequence[Item], facts: Facts, start: int) -> Iterator[str]:
         if facts.limit is not None and facts.tokens > facts.limit:
             yield f"{facts.tokens} tokens in a budget of {facts.limit}"
+
+
+def _was_said(part: Thinking, order: int, facts: Facts) -> bool:
+    """Whether a message has a part, or one of the messages of the assistant right before it that only reason."""
+    while part not in facts.said(order).parts:
+        order -= 1
+        if order < 0 or facts.said(order).role != "assistant" or any(_content(one) for one in facts.said(order).parts):
+            return False
+    return True
 
 
 def _content(part: object) -> bool:

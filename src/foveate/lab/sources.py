@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from foveate.errors import LogError
 from foveate.importers.finding import LogFile, logs_in
 from foveate.importers.recording import Recording, recordings
 
@@ -30,7 +31,11 @@ class Source:
 def sources_in(paths: Iterable[Path], format: str = "auto", *, lenient: bool = False) -> list[Source]:
     """The logs that paths stand for; a folder stands for all that are in it."""
     found = logs_in(list(paths), format)
-    return [Source(name=log.name, load=partial(_read, log, lenient), size=log.size) for log in found.logs]
+    return [
+        *(Source(name=log.name, load=partial(_read, log, lenient), size=log.size) for log in found.logs),
+        # Said with what else was left out, and not before anything is done.
+        *(Source(name=name, load=partial(_refuse, reason)) for name, reason in found.refused),
+    ]
 
 
 def given(recording: Recording, name: str = "") -> Source:
@@ -41,6 +46,10 @@ def given(recording: Recording, name: str = "") -> Source:
 def _read(log: LogFile, lenient: bool) -> list[Recording]:
     with log.open(lenient=lenient) as recorded:
         return recordings(log.importer.read(recorded), log.importer.name)
+
+
+def _refuse(reason: str) -> list[Recording]:
+    raise LogError(reason)
 
 
 def _same(recording: Recording) -> list[Recording]:

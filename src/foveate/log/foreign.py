@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 
 _SIGN: Final = "@"
@@ -33,19 +31,6 @@ def domestic(extra: dict[str, Any]) -> dict[str, Any]:
 def says_more(message: Message) -> bool:
     """Whether a message holds what OpenAI chat messages cannot say: reasoning, or fields of another format."""
     return _has_foreign(message.extra) or any(_is_foreign(part) for part in message.parts)
-
-
-def without_foreign(message: Message, format: str) -> Message:
-    """The message without what it keeps for one format."""
-    key = _SIGN + format
-    parts = tuple(
-        msgspec.structs.replace(part, extra={k: v for k, v in part.extra.items() if k != key})
-        if key in part.extra
-        else part
-        for part in message.parts
-    )
-    extra = {name: value for name, value in message.extra.items() if name != key}
-    return msgspec.structs.replace(message, parts=parts, extra=extra)
 
 
 def _is_foreign(part: object) -> bool:

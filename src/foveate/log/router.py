@@ -10,12 +10,14 @@ import msgspec
 
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, DiagnosticRecorded, ExecutionEnded, ExecutionStarted, MessageAppended
-from foveate.log.messages import Message, MessageMeta, Origin, ToolCall, says_something
+from foveate.log.foreign import fields_of
+from foveate.log.messages import Message, MessageMeta, Origin, ToolCall, ToolResult, says_something
 from foveate.log.outcomes import outcome_of
 from foveate.log.semantics import TOOLS, ToolSemantics, understood
 
 # So many calls are remembered, at the least, by who routes without keeping the log.
 _CALLS: Final = 1_000
+_WITHOUT_IDS: Final = "gemini"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class DefaultRouter:
         if opens and not place.fresh:
             bodies += place.next_turn()
         place.fresh = False
+        message = place.paired(message)
         place.messages += 1
         place.step += message.role == "assistant"
         routed = msgspec.structs.replace(
@@ -69,8 +72,7 @@ class DefaultRouter:
         )
         bodies.append(MessageAppended(message=routed))
         bodies += _oddities(place, routed)
-        if routed.role == "assistant":
-            place.calls.update((call.id, call) for call in routed.calls)
+        place.note(routed)
         return bodies
 
     def _meta(self, place: _Place, message: Message) -> MessageMeta:
@@ -119,7 +121,7 @@ class Routing:
 class _Place:
     """Where in the log the next message of a step goes."""
 
-    __slots__ = ("_context", "calls", "execution", "fresh", "messages", "step", "turn")
+    __slots__ = ("_answered", "_asked", "_context", "calls", "execution", "fresh", "messages", "step", "turn")
 
     def __init__(self, context: AgentContext) -> None:
         self._context = context
@@ -129,6 +131,46 @@ class _Place:
         self.execution = context.execution_id
         self.fresh = _fresh_execution(context)
         self.calls: dict[str, ToolCall] = {}
+        self._asked: tuple[ToolCall, ...] | None = None
+        self._answered: set[str] = set()
+
+    def note(self, message: Message) -> None:
+        """Note what a message asks for or answers."""
+        if message.role == "assistant" and message.calls:
+            self.calls.update((call.id, call) for call in message.calls)
+            self._asked, self._answered = message.calls, set()
+        elif message.result is not None:
+            self._answered.add(message.result.call_id)
+
+    def paired(self, message: Message) -> Message:
+        """A result that says the name of its tool alone, as the answer to the first open call of that tool."""
+        result = message.result
+        if result is None or not _is_made(result):
+            return message
+        if self._asked is None:
+            self._look_back()
+        waiting = [call for call in self._asked or () if call.id not in self._answered]
+        if any(call.id == result.call_id for call in waiting):
+            return message
+        call = next((call for call in waiting if _is_of(result, call)), None)
+        if call is None:
+            return message
+        parts = tuple(
+            msgspec.structs.replace(part, call_id=call.id) if part is result else part for part in message.parts
+        )
+        return msgspec.structs.replace(message, parts=parts)
+
+    def _look_back(self) -> None:
+        """Find the newest calls in the log, and what was answered since."""
+        said = self._context.messages
+        for index in range(len(said) - 1, max(-1, len(said) - 1 - _CALLS), -1):
+            message = said[index]
+            if message.role == "assistant" and message.calls:
+                self._asked = message.calls
+                return
+            if message.result is not None:
+                self._answered.add(message.result.call_id)
+        self._asked = ()
 
     def call(self, call_id: str) -> ToolCall | None:
         """The newest tool call with an id."""
@@ -177,11 +219,22 @@ def _oddities(place: _Place, message: Message) -> Iterator[Body]:
     elif message.calls:
         seen: set[str] = set()
         for call in message.calls:
-            if call.id in seen or place.call(call.id) is not None:
+            if call.id in seen or (place.call(call.id) is not None and not _is_made(call)):
                 yield _odd("duplicate_tool_call_id", f"call id {call.id!r} was used before", message)
             seen.add(call.id)
     elif not any(says_something(part) for part in message.parts):
         yield _odd("empty_content", f"{message.role} message without content", message)
+
+
+def _is_made(part: ToolCall | ToolResult) -> bool:
+    """Whether the id of a call was not given but made when it was read: Gemini may leave it out."""
+    return bool(part.extra) and fields_of(part.extra, _WITHOUT_IDS).get("minted") is True
+
+
+def _is_of(result: ToolResult, call: ToolCall) -> bool:
+    # A made id is the name that was sent and a number; the call may have its original name again.
+    same = _is_made(call) and call.id.rpartition("-")[0] == result.call_id.rpartition("-")[0]
+    return same or call.name == fields_of(result.extra, _WITHOUT_IDS).get("name")
 
 
 def _odd(code: str, text: str, message: Message) -> DiagnosticRecorded:

@@ -22,6 +22,11 @@ def encodable(text: str) -> str:
     return text
 
 
+def printable(line: str) -> str:
+    """A line of others without what would move a terminal's cursor or change its colours."""
+    return "".join(letter if letter.isprintable() else " " for letter in line.expandtabs(4))
+
+
 def own_copy(value: Any) -> Any:
     """A copy of plain data that nobody else can change; a `ValueError` says what in it is no plain data."""
     try:

@@ -14,6 +14,7 @@ from foveate.compiler.policy import CompactWhen, Policy, policy_named
 from foveate.errors import ConfigError
 from foveate.recall.tool import RECALL_TOOL
 from foveate.views.draft import Pass, PlainPass
+from foveate.wire.tools import tool_names
 
 _RESERVED_OUTPUT: Final = 16_000
 
@@ -101,7 +102,7 @@ class Options:
 def recall_tool_in(tools: Sequence[Mapping[str, Any]]) -> str | None:
     """The name of the recall tool, if the model has it: nothing may point to a tool that is not there."""
     name = RECALL_TOOL["function"]["name"]
-    return name if any(tool.get("function", tool).get("name") == name for tool in tools) else None
+    return name if name in tool_names(tools) else None
 
 
 def _window(profile: ModelProfile | None) -> TokenBudget | None:

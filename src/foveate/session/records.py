@@ -18,6 +18,7 @@ from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet, Tag
 from foveate.log.messages import Message
 from foveate.log.text import encodable, own_copy
 from foveate.views.timeline import timeline_of
+from foveate.wire.tools import refuse_unknown
 
 # The end of the year 9999, and more tokens than anybody will ever send.
 _LAST_SECOND: Final = 253_402_300_800
@@ -56,6 +57,7 @@ def definitions(tools: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...
     for tool in given:
         if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"`tools` are mappings with a name and parameters, got {tool!r}")
+    refuse_unknown(given)
     return tuple(_own("tools", dict(tool)) for tool in given)
 
 

@@ -48,6 +48,7 @@ from foveate.views.conversation import conversation_view
 from foveate.views.draft import Pass, PlainPass
 from foveate.views.timeline import Timeline, timeline_of
 from foveate.wire.formats import decode_any
+from foveate.wire.names import restored
 
 if TYPE_CHECKING:
     from foveate.store import Store
@@ -70,8 +71,7 @@ class Session:
         budget: the most input tokens a request may have; without it, and without `model`, nothing is reduced.
         model: a name known to `genai-prices`, or a `ModelProfile`: gives window, prices and cache rules.
         system: the system prompt, sent first in every request, never reduced.
-        tools: tool definitions that the caller sends along; they count against the budget.
-        response_format: a response format that the caller sends along; it counts too.
+        tools, response_format: what the caller sends along; it counts against the budget.
         compiler: decides for itself what the model sees, instead of the options below.
         policy: a named bundle of passes, isolation and marks, or a `Policy`.
         passes: the passes that reduce, in order, instead of the policy's.
@@ -197,7 +197,8 @@ class Session:
 
     def extend(self, messages: Iterable[object], *, time: float | None = None) -> list[str]:
         """Append messages as they arrived, in any known format; all, or none if one is malformed. Returns their ids."""
-        step = AgentStep(messages=tuple(decode_any(list(messages))), time=records.moment("time", time))
+        decoded = tuple(restored(decode_any(list(messages)), self._context.tools))
+        step = AgentStep(messages=decoded, time=records.moment("time", time))
         ids: list[str] = []
 
         def routed(context: AgentContext) -> AgentContext:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from itertools import chain, islice
+from datetime import UTC, datetime
+from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO, Final, NamedTuple
 
@@ -15,17 +16,29 @@ from foveate.budget.accounting import Precounted, message_tokens
 from foveate.budget.tokens import counter_for
 from foveate.errors import LogError, StoreError
 from foveate.log.codec import decode_event
-from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended
+from foveate.log.events import (
+    CallRecorded,
+    DiagnosticRecorded,
+    Event,
+    ExecutionEnded,
+    ExecutionStarted,
+    FramingSet,
+    MessageAppended,
+    Tagged,
+)
 from foveate.log.messages import Message
 from foveate.store.backlog import Progress, index_backlog
 from foveate.store.engine import insert_ignoring
 from foveate.store.info import SessionInfo, new_row
 from foveate.store.reader import Reader
+from foveate.store.removal import remove_session
 from foveate.store.schema import sessions
 from foveate.store.store import DEFAULT_VAULT, Store
 from foveate.store.writer import Writer, locked
 
 _CHUNK: Final = 1_000
+# The end of the year 9999: what is later is no time.
+_LAST_SECOND: Final = 253_402_300_800
 
 
 class Arrival(NamedTuple):
@@ -52,51 +65,82 @@ def import_lines(
         # All of it first: whoever sends the lines may be slow, and nobody else could write meanwhile.
         for _ in _checked(_copied(lines, spool), as_session):
             pass
-        spool.seek(0)
-        return import_logs(store, [_checked(spool, as_session)], vault_name=vault_name, progress=progress)[0]
+
+        def read() -> Iterator[Event]:
+            spool.seek(0)
+            return _checked(spool, as_session)
+
+        return import_logs(store, [read], vault_name=vault_name, progress=progress)[0]
 
 
 def import_logs(
     store: Store,
-    logs: Iterable[Iterable[Event]],
+    logs: Iterable[Callable[[], Iterator[Event]]],
     *,
     vault_name: str = DEFAULT_VAULT,
     progress: Progress | None = None,
 ) -> list[Arrival]:
-    """Logs in this store, one session each: all of them or none.
+    """Logs in this store, one session each: all of them or none. Each is a function that reads it from its beginning.
 
-    A session that is there already gets what is new, if its log is the beginning of the one that comes.
+    A session that is there already gets what is new, if its log is the beginning of the one that comes. The newest
+    response, which may have been half written when it came, is allowed to differ.
     """
-    arrived: list[tuple[str, int, bool]] = []
     with store.writing() as connection:
-        for log in logs:
-            events = iter(log)
-            first = next(events, None)
-            if first is not None:
-                arrived.append(_arrived(connection, chain([first], events), first.session, vault_name, progress))
+        arrived = [_arrived(connection, read, vault_name, progress) for read in logs]
     return [Arrival(findable(store, name, progress), added, was_there) for name, added, was_there in arrived]
 
 
 def _arrived(
-    connection: Connection, log: Iterator[Event], name: str, vault_name: str, progress: Progress | None
+    connection: Connection, read: Callable[[], Iterator[Event]], vault_name: str, progress: Progress | None
 ) -> tuple[str, int, bool]:
+    name = next(read()).session
     key = connection.scalar(select(sessions.c.id).where(sessions.c.session_id == name))
     if key is None:
-        return name, write_log(connection, begun(connection, name, vault_name), log, progress), False
+        return name, write_log(connection, begun(connection, name, vault_name), read(), progress), False
     row = locked(connection, key, name)
     tally = _Tally(row.tokens)
-    for known in Reader(key, name, lambda: nullcontext(connection)).events(0, row.events):
-        event = next(log, None)
-        if event is None:
-            # What comes is only the beginning of what is there: nothing of it is new.
-            return name, 0, True
-        if event != known:
-            raise StoreError(
-                f"session {name!r} is in this store already and differs from what comes, from event {known.seq} on; "
-                "give another name with `--as`, or delete it first"
-            )
+    stored = Reader(key, name, lambda: nullcontext(connection))
+    shared = _shared(stored.events(0, row.events), read(), tally)
+    if shared == row.events:
+        rest = islice(read(), shared, None)
+        return name, write_log(connection, Writer(key, name, row.vault_name), rest, progress, tally), True
+    coming = sum(1 for _ in islice(read(), shared, None))
+    if not coming:
+        # What comes is only the beginning of what is there: nothing of it is new.
+        return name, 0, True
+    if coming < row.events - shared or not _is_open(stored.events(shared, row.events)):
+        raise StoreError(
+            f"session {name!r} is in this store already and differs from what comes, from event {shared} on; "
+            "give another name with `--as`, or delete it first"
+        )
+    remove_session(connection, key, name)
+    write_log(connection, begun(connection, name, row.vault_name), read(), progress)
+    return name, coming, True
+
+
+def _shared(stored: Iterator[Event], coming: Iterator[Event], tally: _Tally) -> int:
+    """How many events two logs begin with in common."""
+    count = 0
+    for known, event in zip(stored, coming, strict=False):
+        if known != event:
+            break
         tally.note(event)
-    return name, write_log(connection, Writer(key, name, row.vault_name), log, progress, tally), True
+        count += 1
+    return count
+
+
+def _is_open(end: Iterator[Event]) -> bool:
+    """Whether the end of a log is one response and what followed it, with nothing in it that only this store knows."""
+    responses = 0
+    for event in end:
+        match event.body:
+            case MessageAppended(message=message):
+                responses += message.role == "assistant"
+            case FramingSet() | ExecutionStarted() | ExecutionEnded() | DiagnosticRecorded() | Tagged():
+                continue
+            case _:
+                return False
+    return responses <= 1
 
 
 def _checked(lines: Iterable[bytes], name: str | None) -> Iterator[Event]:
@@ -165,28 +209,42 @@ def write_log(
         done += len(chunk)
         if progress is not None:
             progress("events", done)
-    connection.execute(update(sessions).where(sessions.c.id == writer.key).values(tokens=tally.tokens))
+    known = {"tokens": tally.tokens, **tally.times()}
+    connection.execute(update(sessions).where(sessions.c.id == writer.key).values(known))
     return done
 
 
 class _Tally:
-    """The tokens of all messages of a log, counted as for the model that it was framed with by then."""
+    """The tokens of all messages of a log, counted as for the model that it was framed with by then, and its times."""
 
     def __init__(self, tokens: int = 0) -> None:
         self.tokens = tokens
         self._model: str | None = None
+        self._first: float | None = None
+        self._last: float | None = None
 
     def note(self, event: Event) -> None:
-        """Take note of the framing in an event whose tokens were counted before."""
+        """Take note of when an event was, and of the framing in it; its tokens were counted before."""
+        if event.time is not None and 0 <= event.time < _LAST_SECOND:
+            self._first = event.time if self._first is None else self._first
+            self._last = event.time
         if isinstance(event.body, FramingSet):
             self._model = event.body.model
+
+    def times(self) -> dict[str, datetime]:
+        """When the session was begun and last used, if the log says so."""
+        if self._first is None or self._last is None:
+            return {}
+        return {
+            "created_at": datetime.fromtimestamp(self._first, UTC),
+            "last_activity_at": datetime.fromtimestamp(self._last, UTC),
+        }
 
     def add(self, log: Iterable[Event]) -> None:
         said: dict[str | None, list[Message]] = {}
         for event in log:
+            self.note(event)
             match event.body:
-                case FramingSet(model=model):
-                    self._model = model
                 case MessageAppended(message=message):
                     said.setdefault(self._model, []).append(message)
                 case CallRecorded(logged=logged) if logged:

@@ -11,19 +11,16 @@ from typing import Final, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, select
-from sqlalchemy import delete as remove
 
 from foveate.errors import ConfigError, LogError
 from foveate.log.codec import encode_event
 from foveate.log.events import MessageAppended
 from foveate.log.messages import Message
 from foveate.store.arrivals import begun, findable, write_log
-from foveate.store.artifacts import drop_unused
 from foveate.store.info import SessionInfo, utc
 from foveate.store.reader import Reader
-from foveate.store.schema import artifact_uses, checkpoints, context_summaries, embeddings, events, sessions
-from foveate.store.search import unindex_session
-from foveate.store.search_rows import ROW_BITS
+from foveate.store.removal import remove_session
+from foveate.store.schema import context_summaries
 from foveate.store.store import Store
 from foveate.store.writer import locked
 
@@ -87,14 +84,7 @@ def delete(store: Store, info: SessionInfo) -> None:
     with store.writing() as connection:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA secure_delete = ON")
-        messages = locked(connection, info.key, info.session_id).messages
-        unindex_session(connection, info.key, _readable(connection, info, messages))
-        first, behind = info.key << ROW_BITS, info.key + 1 << ROW_BITS
-        connection.execute(remove(embeddings).where(embeddings.c.passage >= first, embeddings.c.passage < behind))
-        for table in (events, context_summaries, checkpoints, artifact_uses):
-            connection.execute(remove(table).where(table.c.session == info.key))
-        connection.execute(remove(sessions).where(sessions.c.id == info.key))
-        drop_unused(connection)
+        remove_session(connection, info.key, info.session_id)
     _forget_words(store)
     _empty_journal(store)
 
@@ -184,13 +174,6 @@ def _whole(pairs: list[_Pair], at: int) -> tuple[int, int]:
 
 
 # --- what is left of a session ------------------------------------------------------------------------------------
-
-
-def _readable(connection: Connection, info: SessionInfo, count: int) -> Iterator[tuple[int, Message]]:
-    """The messages of a session with their positions, but for those in damaged rows: these must not keep it alive."""
-    reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
-    for start in range(0, count, _READ_TOGETHER):
-        yield from reader.readable(range(start, min(count, start + _READ_TOGETHER))).items()
 
 
 def _forget_words(store: Store) -> None:

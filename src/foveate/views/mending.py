@@ -12,10 +12,15 @@ from foveate.log.messages import Message, MessageMeta, Part, Text, Thinking, Too
 
 NO_RESULT: Final = "[no result was recorded for this call]"
 _SILENT: Final = "[it failed, and said nothing]"
+_EMPTY: Final = "empty content"
+_WAITS: Final = "reasoning without what it led to"
 
 
 class Mender:
     """Pairs results with their calls, keeps call ids unique, leaves out what is empty.
+
+    Reasoning that came as a message of its own is joined to what the assistant said next; it is the last of `items`
+    until then, and not shown.
 
     Items up to `sealed` were sent and are not moved any more: a result that comes later than that becomes a note at the
     place where it arrived, so that the bytes already in the provider's cache stay as they are.
@@ -44,29 +49,35 @@ class Mender:
 
     def feed_item(self, item: Item) -> None:
         """Take one item; if nothing is wrong with it, it passes as it is."""
+        item = self._led(item)
         message = item.message
-        if message.role == "tool":
+        if message.role == "assistant" and _is_reasoning(message):
+            self.left_out[message.id] = _WAITS
+            self._append(item)
+        elif message.role == "tool":
             self._feed_result(item)
         elif message.role == "assistant" and message.calls:
             self._feed_calls(item)
         elif _is_empty(message):
-            self.left_out[message.id] = "empty content"
+            self.left_out[message.id] = _EMPTY
         else:
             self._append(item)
 
     def projected(self) -> list[Item]:
         """The items with a stand-in for each result that is still missing."""
-        if not self.open:
+        waits = self._waiting_last()
+        if not self.open and not waits:
             return self.items
-        items = list(self.items)
+        items = self.items[:-1] if waits else list(self.items)
         for group, call in (one for waiting in self.open.values() for one in waiting):
             items.insert(_end_of(items, group), self._stand_in(group, call, items))
         return items
 
     def seal(self) -> None:
         """Fix the items as sent; stand-ins for missing results stay."""
-        if self.open:
-            self.items = self.projected()
+        projected = self.projected()
+        if projected is not self.items:
+            self.items = projected
             self.tokens = sum(item.tokens for item in self.items)
             self.open.clear()
         self.sealed = len(self.items)
@@ -82,13 +93,31 @@ class Mender:
 
     def insert_before(self, anchor: str, item: Item) -> None:
         """Put an item before the one with id `anchor`, or last if that one was sent already."""
-        index = len(self.items)
+        index = len(self.items) - self._waiting_last()
         for position in range(len(self.items) - 1, self.sealed - 1, -1):
             if self.items[position].id == anchor:
                 index = position
                 break
         self.items = [*self.items[:index], item, *self.items[index:]]
         self.tokens += item.tokens
+
+    def _waiting_last(self) -> bool:
+        """Whether the last item is reasoning that waits for what it led to."""
+        return bool(self.items) and self.left_out.get(self.items[-1].id) == _WAITS
+
+    def _led(self, item: Item) -> Item:
+        """An item with the reasoning before it, if that is the assistant's too; else the reasoning leaves."""
+        if not self._waiting_last():
+            return item
+        waiting = self.items.pop()
+        self.tokens -= waiting.tokens
+        if item.message.role != "assistant":
+            self.left_out[waiting.id] = _EMPTY
+            return item
+        self.left_out[waiting.id] = f"joined to {item.id}, which it led to"
+        whole = msgspec.structs.replace(item.message, parts=(*waiting.message.parts, *item.message.parts))
+        joined = _repaired(item, whole, f"joined with the reasoning in {waiting.id}")
+        return msgspec.structs.replace(joined, tokens=self._count(whole))
 
     def _append(self, item: Item) -> None:
         self.items.append(item)
@@ -199,6 +228,12 @@ def _end_of(items: list[Item], group: str) -> int:
         if items[index].group == group:
             return index + 1
     raise LookupError(f"no item of group {group!r}")
+
+
+def _is_reasoning(message: Message) -> bool:
+    return _is_empty(message) and any(
+        isinstance(part, Thinking) and (part.text or part.signature or part.extra) for part in message.parts
+    )
 
 
 def _is_empty(message: Message) -> bool:

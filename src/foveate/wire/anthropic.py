@@ -20,22 +20,31 @@ from foveate.errors import MessageError
 from foveate.log.messages import Message, MessageMeta, Part, Role, Text
 from foveate.log.text import encodable
 from foveate.wire.anthropic_blocks import (
-    as_mapping,
     block_of,
     kept,
     note,
-    plainest,
     result_part,
     said_part,
     shown_part,
     wire_fields,
 )
-from foveate.wire.fields import mapping, rest
+from foveate.wire.fields import mapping, plainest, rest
 from foveate.wire.format import Where
 
 _ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "system": "system"}
 _TELLING: Final = frozenset(
-    {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use", "search_result"}
+    {
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "mcp_tool_use",
+        "search_result",
+        "container_upload",
+        "compaction",
+        "tool_reference",
+    }
 )
 
 
@@ -46,7 +55,7 @@ def recognises(raw: object) -> bool:
     content = raw.get("content")
     if not isinstance(content, list | tuple):
         return False
-    return "stop_reason" in raw or any(_is_telling(as_mapping(block)) for block in content)
+    return "stop_reason" in raw or any(_is_telling(block) for block in content)
 
 
 def decode(raws: Sequence[object], where: Where) -> list[Message]:
@@ -71,6 +80,8 @@ def _is_telling(block: object) -> bool:
     match block:
         case {"type": "image" | "document", "source": Mapping()}:
             return True
+        case {"type": "text", "citations": [{"type": str() as place}, *_]}:
+            return place.endswith("_location")
         case {"type": str() as kind}:
             return kind in _TELLING or kind.endswith("_tool_result")
         case _:
@@ -101,7 +112,7 @@ def _split(role: Role, content: object, where: str) -> Iterator[Message]:
     empty = True
     for index, one in enumerate(content):
         place = f"{where}, content block {index}"
-        block = mapping(as_mapping(one), place)
+        block = mapping(one, place)
         if role != "user" or block.get("type") != "tool_result":
             parts.append(said_part(block, place) if role == "assistant" else shown_part(block, place))
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -13,12 +12,14 @@ from foveate.log.foreign import fields_of, foreign
 from foveate.log.messages import Media, Part, Text, Thinking, ToolCall, ToolResult
 from foveate.log.text import encodable
 from foveate.wire.attachments import data_uri, is_address, left_out
-from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, rest, text_of
+from foveate.wire.data_uri import made_of
+from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest, text_of
 from foveate.wire.pieces import joined, outline, split
 
 FORMAT: Final = "anthropic"
 # What is ours among the kept fields begins with this; a field of the wire that begins with it gets one more.
 _NOTE: Final = "@"
+_SIGNER: Final = {"signer": FORMAT}
 _TELLING: Final = frozenset(
     {"title", "context", "source", "url", "text", "name", "query", "stdout", "stderr", "error_code", "file_id"}
 )
@@ -26,14 +27,15 @@ _TELLING: Final = frozenset(
 
 def said_part(block: object, where: str) -> Part:
     """What an assistant says with a block."""
-    raw = _block(block, where)
+    raw = mapping(block, where)
     match raw.get("type"):
         case "thinking":
             signature = None if raw.get("signature") is None else text_of(raw, "signature", where)
             known = frozenset({"type", "thinking"} | ({"signature"} if signature is not None else set()))
-            return Thinking(text=text_of(raw, "thinking", where), signature=signature, extra=_kept(raw, known, where))
+            extra = _kept(raw, known, where, **(_SIGNER if signature else {}))
+            return Thinking(text=text_of(raw, "thinking", where), signature=signature, extra=extra)
         case "redacted_thinking":
-            extra = _kept(raw, frozenset({"type", "data"}), where, redacted=True)
+            extra = _kept(raw, frozenset({"type", "data"}), where, redacted=True, **_SIGNER)
             return Thinking(text="", signature=text_of(raw, "data", where), extra=extra)
         case "tool_use":
             if not isinstance(raw.get("input", {}), Mapping):
@@ -50,7 +52,7 @@ def said_part(block: object, where: str) -> Part:
 
 def shown_part(block: object, where: str) -> Text | Media:
     """What a block shows; one of a type that has no part of its own is kept whole behind what can be read of it."""
-    raw = _block(block, where)
+    raw = mapping(block, where)
     match raw.get("type"):
         case "text":
             text = text_of(raw, "text", where)
@@ -65,7 +67,7 @@ def shown_part(block: object, where: str) -> Text | Media:
 
 def result_part(block: object, where: str) -> ToolResult:
     """What a tool answered, its text blocks joined by newlines."""
-    raw = _block(block, where)
+    raw = mapping(block, where)
     known = {"type", "tool_use_id", "content"} | ({"is_error"} if isinstance(raw.get("is_error"), bool) else set())
     call_id = name_of(raw, "tool_use_id", where)
     match raw.get("content"):
@@ -102,30 +104,11 @@ def block_of(part: Part) -> dict[str, Any]:
             signed = {} if signature is None else {"signature": signature}
             return {"type": "thinking", "thinking": text, **signed, **wire_fields(extra)}
         case ToolCall(id=call_id, name=name, arguments=arguments):
-            given = input_of(arguments)
+            given = arguments_object(arguments)
             return {"type": "tool_use", "id": call_id, "name": name, "input": given, **wire_fields(extra)}
         case ToolResult(call_id=call_id):
             content = plainest([block_of(piece) for piece in result_pieces(part)]) or ""
             return {"type": "tool_result", "tool_use_id": call_id, "content": content, **wire_fields(extra)}
-
-
-def input_of(arguments: str) -> dict[str, Any]:
-    """The arguments of a call as an object that can be sent."""
-    given = arguments_object(arguments)
-    # JSON text can spell half a character, which nothing can carry once it is read.
-    if "\\ud" not in arguments.lower():
-        return given
-    whole: dict[str, Any] = json.loads(encodable(json.dumps(given, ensure_ascii=False)))
-    return whole
-
-
-def plainest(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """One text block as its text alone, which means the same."""
-    match blocks:
-        case [{"type": "text", "text": str() as text, **more}] if not more:
-            return text
-        case _:
-            return blocks
 
 
 def kept(fields: Mapping[str, Any], **notes: Any) -> dict[str, Any]:
@@ -150,14 +133,14 @@ def note(extra: Mapping[str, Any], name: str) -> Any:
     return fields_of(extra, FORMAT).get(_NOTE + name)
 
 
-def as_mapping(block: object) -> object:
-    """A block as plain data: the provider's library gives objects that can say themselves."""
-    dump = getattr(block, "model_dump", None)
-    return dump(mode="json", exclude_unset=True) if callable(dump) else block
+def signed(*, redacted: bool = False) -> dict[str, Any]:
+    """The `extra` of thinking that Anthropic signed, in whichever format it came."""
+    return kept({}, **_SIGNER, **({"redacted": True} if redacted else {}))
 
 
-def _block(block: object, where: str) -> Mapping[str, Any]:
-    return mapping(as_mapping(block), where)
+def is_signed(thinking: Thinking) -> bool:
+    """Whether Anthropic signed some thinking: others sign theirs too, and note that they did."""
+    return bool(thinking.signature) and (not thinking.extra or bool(fields_of(thinking.extra, FORMAT)))
 
 
 def _kept(raw: Mapping[str, Any], known: frozenset[str], where: str, **notes: Any) -> dict[str, Any]:
@@ -248,7 +231,7 @@ def _media_block(part: Media) -> dict[str, Any]:
     source = note(part.extra, "source") or {"type": _source_type(part.reference)}
     match source["type"]:
         case "base64":
-            media_type, _, base64 = part.reference[5:].partition(";base64,")
+            media_type, base64 = made_of(part.reference)
             source = {**source, "media_type": media_type, "data": base64}
         case "url":
             source = {**source, "url": part.reference}

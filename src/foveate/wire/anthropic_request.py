@@ -10,24 +10,19 @@ counted.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from foveate.log.foreign import fields_of
 from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
-from foveate.wire.anthropic_blocks import FORMAT, input_of, note, result_pieces, wire_fields
-from foveate.wire.attachments import inline, is_address, left_out, words
-from foveate.wire.format import Request
-from foveate.wire.names import fitting
+from foveate.wire.anthropic_blocks import FORMAT, is_signed, note, result_pieces, wire_fields
+from foveate.wire.attachments import fetched, held, inline, left_out, shown_kind, words
+from foveate.wire.data_uri import kind_of
+from foveate.wire.fields import arguments_object
+from foveate.wire.format import OPENING, Request
+from foveate.wire.names import ANTHROPIC_IDS, ANTHROPIC_NAMES, Spelling, spelling
 from foveate.wire.tools import anthropic_tools
 
-ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-PDF: Final = "application/pdf"
 MOST_MARKS: Final = 4
-BEGINNING: Final = "[beginning of the conversation]"
 NO_OUTPUT: Final = "[no output]"
 
 Block = dict[str, Any]
@@ -35,14 +30,14 @@ Block = dict[str, Any]
 
 def lower(request: Request) -> dict[str, Any]:
     """The keywords of a call: `messages`, and `system` and `tools` where there are any."""
-    leading = next((i for i, one in enumerate(request.messages) if one.role != "system"), len(request.messages))
+    leading = request.leading
     texts = (request.system or "", *(_prompt(message) for message in request.messages[:leading]))
     system = "\n\n".join(text for text in texts if text.strip())
-    spelling = _spelling(request)
-    tools = [_tool(tool, spelling) for tool in anthropic_tools(request.tools)]
+    spelled = spelling(request, names=ANTHROPIC_NAMES, ids=ANTHROPIC_IDS)
+    tools = [_tool(tool) for tool in anthropic_tools(request.tools, spelled.names)]
     mark_opening = (request.mark_system or any(mark < leading for mark in request.marks)) and bool(system or tools)
     marks = _fewest(request.marks, leading, MOST_MARKS - mark_opening)
-    sent: dict[str, Any] = {"messages": _turns(request.messages[leading:], leading, marks, spelling)}
+    sent: dict[str, Any] = {"messages": _turns(request.messages[leading:], leading, marks, spelled)}
     if system:
         sent["system"] = [{"type": "text", "text": system, "cache_control": _mark()}] if mark_opening else system
     if tools:
@@ -57,27 +52,8 @@ def _prompt(message: Message) -> str:
     return "\n".join(left_out(part) if isinstance(part, Media) else part.text for part in shown)
 
 
-class _Spelling(NamedTuple):
-    """How ids of calls and names of tools are written in a request."""
-
-    ids: dict[str, str]
-    names: dict[str, str]
-
-
-def _spelling(request: Request) -> _Spelling:
-    parts = [part for message in request.messages for part in message.parts]
-    calls = [part for part in parts if isinstance(part, ToolCall)]
-    ids = [*(call.id for call in calls), *(part.call_id for part in parts if isinstance(part, ToolResult))]
-    names = [*(str(tool.get("name")) for tool in anthropic_tools(request.tools)), *(call.name for call in calls)]
-    return _Spelling(fitting(ids, ID, longest=64), fitting(names, NAME, longest=128))
-
-
-def _tool(tool: Block, spelling: _Spelling) -> Block:
-    sent = {key: value for key, value in tool.items() if key != "cache_control"}
-    sent["name"] = spelling.names[str(tool.get("name"))]
-    if isinstance(sent.get("input_schema"), dict):
-        sent["input_schema"] = {"type": "object", **sent["input_schema"]}
-    return sent
+def _tool(tool: Block) -> Block:
+    return {key: value for key, value in tool.items() if key != "cache_control"}
 
 
 def _fewest(marks: Iterable[int], leading: int, most: int) -> frozenset[int]:
@@ -86,11 +62,11 @@ def _fewest(marks: Iterable[int], leading: int, most: int) -> frozenset[int]:
     return frozenset(wanted[max(0, len(wanted) - most) :])
 
 
-def _turns(messages: Iterable[Message], first: int, marks: frozenset[int], spelling: _Spelling) -> list[Block]:
+def _turns(messages: Iterable[Message], first: int, marks: frozenset[int], spelled: Spelling) -> list[Block]:
     turns: list[Block] = []
     for index, message in enumerate(messages, first):
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message, spelling)
+        blocks = _blocks(message, spelled)
         if index in marks:
             _mark_last(blocks)
         if turns and turns[-1]["role"] == role:
@@ -100,7 +76,7 @@ def _turns(messages: Iterable[Message], first: int, marks: frozenset[int], spell
     for turn in turns:
         turn["content"] = _led_by_thinking(turn["content"])
     if not turns or turns[0]["role"] == "assistant":
-        turns.insert(0, {"role": "user", "content": [{"type": "text", "text": BEGINNING}]})
+        turns.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
     return turns
 
 
@@ -127,27 +103,27 @@ def _led_by_thinking(blocks: list[Block]) -> list[Block]:
     return blocks[: said[-1] + 1]
 
 
-def _blocks(message: Message, spelling: _Spelling) -> list[Block]:
+def _blocks(message: Message, spelled: Spelling) -> list[Block]:
     if message.role != "assistant":
         error = message.extra.get("is_error") is True
-        return [block for part in message.parts for block in _shown(part, error, spelling)]
-    blocks = [block for part in message.parts for block in _said(part, spelling)]
+        return [block for part in message.parts for block in _shown(part, error, spelled)]
+    blocks = [block for part in message.parts for block in _said(part, spelled)]
     if blocks and blocks[-1]["type"] == "text":
         # Refused at the end of a request; cut wherever it stands, so that a message is sent the same way ever after.
         blocks[-1]["text"] = blocks[-1]["text"].rstrip()
     return blocks
 
 
-def _said(part: Part, spelling: _Spelling) -> Iterator[Block]:
+def _said(part: Part, spelled: Spelling) -> Iterator[Block]:
     match part:
-        case Thinking(text=text, signature=str() as signature, extra=extra) if signature and _is_ours(extra):
+        case Thinking(text=text, signature=signature, extra=extra) if is_signed(part):
             if note(extra, "redacted"):
                 yield {"type": "redacted_thinking", "data": signature}
             else:
                 yield {"type": "thinking", "thinking": text, "signature": signature}
         case ToolCall(id=call_id, name=name, arguments=arguments):
-            given = input_of(arguments)
-            yield {"type": "tool_use", "id": spelling.ids[call_id], "name": spelling.names[name], "input": given}
+            given = arguments_object(arguments)
+            yield {"type": "tool_use", "id": spelled.ids[call_id], "name": spelled.names[name], "input": given}
         case Media():
             yield {"type": "text", "text": left_out(part)}
         case Text(text=text):
@@ -156,15 +132,10 @@ def _said(part: Part, spelling: _Spelling) -> Iterator[Block]:
             return
 
 
-def _is_ours(extra: dict[str, Any]) -> bool:
-    """Whether a signature can be Anthropic's: others sign their thinking too, and note that they did."""
-    return not extra or bool(fields_of(extra, FORMAT))
-
-
-def _shown(part: Part, error: bool, spelling: _Spelling) -> Iterator[Block]:
+def _shown(part: Part, error: bool, spelled: Spelling) -> Iterator[Block]:
     match part:
         case ToolResult():
-            yield _result(part, error, spelling)
+            yield _result(part, error, spelled)
         case Text(text=text, extra=extra) if text.strip() and note(extra, "document") is not None:
             source = {"type": "text", "media_type": "text/plain", "data": text}
             yield {"type": "document", "source": source, **_titles(extra)}
@@ -181,9 +152,9 @@ def _text(text: str) -> Iterator[Block]:
         yield {"type": "text", "text": text}
 
 
-def _result(result: ToolResult, error: bool, spelling: _Spelling) -> Block:
-    content = [block for piece in result_pieces(result) for block in _shown(piece, error, spelling)]
-    block: Block = {"type": "tool_result", "tool_use_id": spelling.ids[result.call_id]}
+def _result(result: ToolResult, error: bool, spelled: Spelling) -> Block:
+    content = [block for piece in result_pieces(result) for block in _shown(piece, error, spelled)]
+    block: Block = {"type": "tool_result", "tool_use_id": spelled.ids[result.call_id]}
     if error and not content:
         content = [{"type": "text", "text": NO_OUTPUT}]
     if content:
@@ -203,19 +174,21 @@ def _media(media: Media) -> Block:
     source = _source(media)
     if source is None:
         return {"type": "text", "text": left_out(media)}
-    if source.get("media_type") in IMAGES or ("media_type" not in source and media.kind == "image"):
+    content = inline(media.reference)
+    kind = shown_kind(media) if content is None else kind_of(content.media_type)
+    if kind == "image":
         return {"type": "image", "source": source}
     return {"type": "document", "source": source, **_titles(media.extra)}
 
 
 def _source(media: Media) -> Block | None:
-    held = inline(media.reference)
-    if held is None:
+    taken = held(FORMAT, media)
+    if taken is not None:
+        return {"type": "base64", "media_type": taken.media_type, "data": taken.content}
+    content = inline(media.reference)
+    if content is None:
         return _fetched(media)
-    media_type = "image/jpeg" if held.media_type == "image/jpg" else held.media_type
-    if media_type in IMAGES or media_type == PDF:
-        return {"type": "base64", "media_type": media_type, "data": held.content}
-    text = words(held) if media_type == "text/plain" else None
+    text = words(content) if content.media_type == "text/plain" else None
     return {"type": "text", "media_type": "text/plain", "data": text} if text and text.strip() else None
 
 
@@ -224,7 +197,5 @@ def _fetched(media: Media) -> Block | None:
     known = note(media.extra, "source")
     if isinstance(known, dict) and known.get("type") == "file" and media.reference:
         return {"type": "file", "file_id": media.reference}
-    if not is_address(media.reference) or media.kind == "audio":
-        return None
-    readable = media.kind == "image" or media.media_type in (None, PDF)
-    return {"type": "url", "url": media.reference} if readable else None
+    address = fetched(FORMAT, media)
+    return None if address is None else {"type": "url", "url": address}

@@ -1,4 +1,4 @@
-"""What Anthropic refuses in a request, one function for each rule.
+"""What a request to Anthropic must be as Foveate sends it, one function for each rule; Anthropic itself takes more.
 
 Messages: there are some; roles are user and assistant; the first is the user's; roles alternate; none is empty; the
 last one of the assistant does not end in white space.
@@ -20,8 +20,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from foveate.wire.anthropic_request import ID, IMAGES, MOST_MARKS, NAME, PDF
-from foveate.wire.data_uri import is_base64
+from foveate.log.messages import Media
+from foveate.wire.anthropic_request import MOST_MARKS
+from foveate.wire.attachments import fetched, takes
+from foveate.wire.data_uri import Kind, is_base64
+from foveate.wire.names import ANTHROPIC_IDS, ANTHROPIC_NAMES
 
 Block = Mapping[str, Any]
 
@@ -150,7 +153,7 @@ def call_ids_allowed(sent: Sent) -> Iterator[str]:
     for turn in sent.turns:
         for place, block in turn.of("tool_use", "tool_result"):
             call_id = block.get("id" if block["type"] == "tool_use" else "tool_use_id")
-            if not isinstance(call_id, str) or not ID.fullmatch(call_id):
+            if call_id not in ANTHROPIC_IDS:
                 yield f"{place}: call id {call_id!r:.80} is not allowed"
 
 
@@ -158,7 +161,7 @@ def call_names_allowed(sent: Sent) -> Iterator[str]:
     for turn in sent.turns:
         for place, block in turn.of("tool_use"):
             name = block.get("name")
-            if not isinstance(name, str) or not NAME.fullmatch(name):
+            if name not in ANTHROPIC_NAMES:
                 yield f"{place}: tool name {name!r:.80} is not allowed"
 
 
@@ -235,16 +238,16 @@ def system_says_something(sent: Sent) -> Iterator[str]:
 def tools_defined(sent: Sent) -> Iterator[str]:
     for place, tool in _tools(sent):
         schema = tool.get("input_schema")
-        if not isinstance(tool.get("name"), str) or not NAME.fullmatch(tool["name"]):
-            yield f"{place}: tool name {tool.get('name')!r:.80} is not allowed"
         # A tool of the provider's own has a type and no schema.
         is_own = isinstance(tool.get("type"), str) and tool["type"] != "custom"
+        if tool.get("name") not in ANTHROPIC_NAMES and not (is_own and "name" not in tool):
+            yield f"{place}: tool name {tool.get('name')!r:.80} is not allowed"
         if not is_own and not (isinstance(schema, Mapping) and schema.get("type") == "object"):
             yield f"{place}: `input_schema` is not the schema of an object"
 
 
 def tools_unique(sent: Sent) -> Iterator[str]:
-    names = Counter(str(tool.get("name")) for _, tool in _tools(sent))
+    names = Counter(str(tool["name"]) for _, tool in _tools(sent) if "name" in tool)
     for name, times in names.items():
         if times > 1:
             yield f"tool name {name!r:.80} occurs {times} times"
@@ -345,19 +348,24 @@ def _says(text: object) -> bool:
     return isinstance(text, str) and bool(text.strip())
 
 
-def _is_source(kind: str, source: object) -> bool:
+def _is_source(block: str, source: object) -> bool:
+    kind: Kind = "image" if block == "image" else "file"
     match source:
         case {"type": "base64", "media_type": str() as media_type, "data": str() as base64}:
-            known = media_type in IMAGES if kind == "image" else media_type == PDF
-            return known and bool(base64) and is_base64(base64) and not set("-_") & set(base64)
+            return (
+                takes("anthropic", kind, media_type)
+                and bool(base64)
+                and is_base64(base64)
+                and not set("-_") & set(base64)
+            )
         case {"type": "url", "url": str() as url}:
-            return url.startswith(("https://", "http://"))
+            return fetched("anthropic", Media(kind=kind, reference=url)) is not None
         case {"type": "file", "file_id": str() as file_id}:
             return bool(file_id)
         case {"type": "text", "media_type": "text/plain", "data": str() as text}:
-            return kind == "document" and bool(text.strip())
+            return kind == "file" and bool(text.strip())
         case {"type": "content", "content": str() | list() as content}:
-            return kind == "document" and bool(content)
+            return kind == "file" and bool(content)
         case _:
             return False
 

@@ -22,17 +22,23 @@ def data_uri(media_type: str, content: str) -> str:
     return f"data:{media_type};base64,{content}"
 
 
+def made_of(reference: str) -> Inline:
+    """The media type and the base64 that `data_uri` was given."""
+    media_type, _, content = reference.removeprefix("data:").partition(";base64,")
+    return Inline(media_type, content)
+
+
 def inline(reference: str) -> Inline | None:
-    """What a data URI holds; None for any other reference, and for one that cannot be read."""
+    """What a data URI holds, in the usual base64; None for any other reference, an empty and an unreadable one."""
     if not reference.startswith("data:"):
         return None
     head, comma, body = reference.removeprefix("data:").partition(",")
-    media_type, *options = head.split(";")
+    media_type, *options = (word.strip().lower() for word in head.split(";"))
     if not comma:
         return None
     if "base64" not in options:
         body = base64.b64encode(unquote_to_bytes(body)).decode()
-    return Inline(media_type or "text/plain", body) if is_base64(body) else None
+    return Inline(media_type or "text/plain", usual(body)) if body and is_base64(body) else None
 
 
 def is_base64(content: str) -> bool:

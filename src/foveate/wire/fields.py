@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from foveate.errors import MessageError
 from foveate.log.text import encodable, own_copy
@@ -57,11 +60,42 @@ def arguments_text(value: object, where: str) -> str:
 def arguments_object(arguments: str) -> dict[str, Any]:
     """The arguments of a call as an object; what is none is wrapped, as providers want one."""
     try:
-        value = json.loads(arguments, parse_constant=_no_number) if arguments.strip() else {}
+        value = json.loads(arguments, parse_constant=_number, parse_float=_number) if arguments.strip() else {}
+        if "\\ud" in arguments.lower():
+            # JSON text can spell half a character, which nothing can carry once it is read.
+            value = json.loads(encodable(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError):
         return {"arguments": arguments}
     return value if isinstance(value, dict) else {"arguments": value}
 
 
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+def loaded(text: str) -> Any:
+    """The value of JSON text; None if it is none."""
+    try:
+        return json.loads(text, parse_constant=_number, parse_float=_number)
+    except (ValueError, RecursionError):
+        return None
+
+
+def json_text(value: object, where: str) -> str:
+    """A value as JSON text, the shortest."""
+    try:
+        return msgspec.json.encode(own_copy(value)).decode()
+    except ValueError as error:
+        raise MessageError(f"{where}: only plain JSON can be stored: {error}") from error
+
+
+def plainest(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """One text block as its text alone, which means the same."""
+    match blocks:
+        case [{"type": "text", "text": str() as text, **more}] if not more:
+            return text
+        case _:
+            return blocks
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number in JSON")
+    return number

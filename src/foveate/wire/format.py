@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import wraps
+from typing import Any, Final, Protocol, TypeVar
 
 from foveate.log.messages import Message
+from foveate.log.text import own_copy
+
+Made = TypeVar("Made")
+
+OPENING: Final = "[beginning of the conversation]"
+"""What the user says where there is nothing yet, or where the assistant would speak first: providers refuse both."""
 
 Where = Callable[[int], str]
 """How an error names the raw message with an index."""
@@ -26,6 +34,11 @@ class Request:
     response_format: dict[str, Any] | None = None
     marks: tuple[int, ...] = ()
     mark_system: bool = False
+
+    @property
+    def leading(self) -> int:
+        """How many system messages stand before all others."""
+        return next((at for at, one in enumerate(self.messages) if one.role != "system"), len(self.messages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +63,21 @@ class Format:
     lower: Callable[[Request], Any]
     problems: Callable[[Any], list[str]]
     bridge: str | None = field(default=None)
+
+
+def apart(made: Callable[[Made], Any]) -> Callable[[Made], Any]:
+    """The function, with results that share nothing with what they were made of: a caller may change them at will."""
+
+    @wraps(made)
+    def copied(source: Made) -> Any:
+        result = made(source)
+        try:
+            return own_copy(result)
+        except ValueError:
+            # Numbers that are too large for everybody but Python.
+            return deepcopy(result)
+
+    return copied
 
 
 class Bridge(Protocol):

@@ -22,6 +22,7 @@ from foveate.wire import (
     langchain_encoding,
     langchain_rules,
     openai_chat,
+    openai_request,
     openai_responses,
     openai_rules,
     pydantic_ai,
@@ -30,7 +31,7 @@ from foveate.wire import (
     responses_lowering,
     responses_rules,
 )
-from foveate.wire.format import Bridge, Format
+from foveate.wire.format import Bridge, Format, apart
 
 _BRIDGES: Final = "foveate.bridges"
 
@@ -38,17 +39,17 @@ OPENAI: Final = Format(
     name="openai",
     recognises=openai_chat.recognises,
     decode=openai_chat.decode_all,
-    encode=openai_chat.encode_all,
-    lower=openai_chat.lower,
-    problems=openai_rules.problems,
+    encode=apart(openai_chat.encode_all),
+    lower=apart(openai_request.lower),
+    problems=openai_rules.sent_problems,
 )
 
 RESPONSES: Final = Format(
     name="openai-responses",
     recognises=openai_responses.recognises,
     decode=openai_responses.decode,
-    encode=openai_responses.encode,
-    lower=responses_lowering.lower,
+    encode=apart(openai_responses.encode),
+    lower=apart(responses_lowering.lower),
     problems=responses_rules.problems,
 )
 
@@ -56,8 +57,8 @@ ANTHROPIC: Final = Format(
     name="anthropic",
     recognises=anthropic.recognises,
     decode=anthropic.decode,
-    encode=anthropic.encode,
-    lower=anthropic_request.lower,
+    encode=apart(anthropic.encode),
+    lower=apart(anthropic_request.lower),
     problems=anthropic_rules.problems,
 )
 
@@ -65,8 +66,8 @@ PYDANTIC_AI: Final = Format(
     name=pydantic_ai.NAME,
     recognises=pydantic_ai.recognises,
     decode=pydantic_ai.decode,
-    encode=pydantic_ai_encoding.encode,
-    lower=pydantic_ai_encoding.lower,
+    encode=apart(pydantic_ai_encoding.encode),
+    lower=apart(pydantic_ai_encoding.lower),
     problems=pydantic_ai_rules.problems,
     bridge=pydantic_ai.NAME,
 )
@@ -75,8 +76,8 @@ LANGCHAIN: Final = Format(
     name=langchain.NAME,
     recognises=langchain.recognises,
     decode=langchain.decode,
-    encode=langchain_encoding.encode,
-    lower=langchain_encoding.lower,
+    encode=apart(langchain_encoding.encode),
+    lower=apart(langchain_encoding.lower),
     problems=langchain_rules.problems,
     bridge=langchain.NAME,
 )
@@ -85,8 +86,8 @@ GEMINI: Final = Format(
     name="gemini",
     recognises=gemini.recognises,
     decode=gemini.decode,
-    encode=gemini.encode,
-    lower=gemini_lowering.lower,
+    encode=apart(gemini.encode),
+    lower=apart(gemini_lowering.lower),
     problems=gemini_rules.problems,
 )
 
@@ -95,6 +96,9 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
 )
 # The most telling first; with a role and a text alone, a message could be of any of those with roles.
 _WITH_ROLES: Final = (RESPONSES, ANTHROPIC, OPENAI)
+# Where messages hold what libraries give as objects, and how deep: blocks, and the blocks in a result.
+_HOLDERS: Final = ("content", "tool_calls", "parts")
+_DEEPEST: Final = 2
 _TELLING: Final = (*(format for format in FORMATS.values() if format not in _WITH_ROLES), *_WITH_ROLES)
 
 
@@ -108,7 +112,7 @@ def format_named(name: str) -> Format:
 def decode_any(raws: Sequence[object]) -> list[Message]:
     """The messages of raw ones in any format, also mixed; a malformed one is refused with a `MessageError`."""
     messages: list[Message] = []
-    for format, start, run in _runs([raw if type(raw) is dict else _dumped(raw) for raw in raws]):
+    for format, start, run in _runs([_dumped(raw, _place(0, index)) for index, raw in enumerate(raws)]):
         if format is None:
             messages += [raw for raw in run if isinstance(raw, Message)]
         else:
@@ -121,12 +125,26 @@ def to_objects(format: Format, data: Any) -> Any:
     return data if format.bridge is None else _bridge(format.bridge).to_objects(data)
 
 
-def _dumped(raw: object) -> object:
-    """What a provider's own library gave as an object, as plain data; anything else as it is."""
-    if isinstance(raw, Message | Mapping) or any(_packages(raw) & {format.bridge} for format in FORMATS.values()):
+def _dumped(raw: object, where: str, depth: int = 0) -> object:
+    """What a provider's own library gave as objects, also inside of a message, as plain data; the rest as it is."""
+    if isinstance(raw, str | Message) or depth > _DEEPEST:
         return raw
+    if isinstance(raw, Mapping):
+        changed: dict[str, Any] = {}
+        for key in _HOLDERS:
+            held = raw.get(key)
+            if isinstance(held, list | tuple):
+                plain = [_dumped(one, where, depth + 1) for one in held]
+                if any(one is not other for one, other in zip(plain, held, strict=True)):
+                    changed[key] = plain
+        return {**raw, **changed} if changed else raw
     dump = getattr(raw, "model_dump", None)
-    return dump(mode="json", exclude_none=True) if callable(dump) else raw
+    if not callable(dump) or any(_packages(raw) & {format.bridge} for format in FORMATS.values()):
+        return raw
+    try:
+        return dump(mode="json", exclude_none=True)
+    except (TypeError, ValueError) as error:
+        raise MessageError(f"{where}: {type(raw).__name__} is no plain data: {error}") from error
 
 
 def _place(start: int, index: int) -> str:

@@ -5,11 +5,12 @@ and a user message for what stands between them.
 
 Calls without an id get one. A response without an id answers, of the newest content with calls, the first call of its
 name that is still open. Where that content was given in an earlier batch, the first response of a name in the batch
-answers the first open call of that name, the second the second, and so on: so the responses to one content belong into
-one batch. Ids made here are not written again.
+answers the first open call of that name, the second the second, and so on; the router goes on from there if the
+responses come in several batches. Ids made here are not written again.
 
-What went in comes out again, up to this: fields of parts are written in camel case; a content without a role is the
-user's; `args` and `parts` that are missing are empty; `null` for `args` is an empty object.
+What went in comes out again, up to this: fields of parts are written in camel case; text alone is a part of it; a
+content without a role is the user's; `args` and `parts` that are missing are empty; `null` for `args` is an empty
+object.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def recognises(raw: object) -> bool:
     if not isinstance(raw, Mapping) or "kind" in raw or raw.get("role", "user") not in _ROLES:
         return False
     parts = raw.get("parts")
-    return isinstance(parts, list | tuple) and all(isinstance(part, Mapping) and "type" not in part for part in parts)
+    return isinstance(parts, list | tuple) and all(
+        isinstance(part, str) or (isinstance(part, Mapping) and "type" not in part) for part in parts
+    )
 
 
 def decode(raws: Sequence[object], where: Where) -> list[Message]:

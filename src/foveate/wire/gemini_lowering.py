@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from foveate.log.foreign import fields_of
 from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
-from foveate.wire.attachments import inline, is_address, left_out
-from foveate.wire.format import Request
-from foveate.wire.gemini_parts import NAME, call_of, media_of, part_of, response_of
-from foveate.wire.names import fitting
+from foveate.wire.answer_format import answer_format
+from foveate.wire.attachments import fetched, held, left_out, takes, type_of
+from foveate.wire.data_uri import kind_of
+from foveate.wire.format import OPENING, Request
+from foveate.wire.gemini_parts import NAME, call_of, echo_of, response_of, signature_of
+from foveate.wire.names import ANY, GEMINI_NAMES, spelling
 from foveate.wire.tools import gemini_tools
 
-LONGEST_NAME: Final = 64
-VALID_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}")
-IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
-OTHER_MEDIA: Final = ("audio/", "video/", "text/", "application/pdf")
-OPENING: Final = "(The conversation begins with what you said.)"
-"""What stands before words of the model that come first, as a request begins with the user."""
-_ENDINGS: Final = {
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "webp": "image/webp",
-    "pdf": "application/pdf",
-    "mp3": "audio/mp3",
-    "wav": "audio/wav",
-    "mp4": "video/mp4",
-    "txt": "text/plain",
-}
+UNSIGNED: Final = "skip_thought_signature_validator"
+"""What the provider takes for the signature of a call that it did not make itself."""
 
 
 def lower(request: Request) -> dict[str, Any]:
-    """The keywords of a call: `contents`, `systemInstruction`, `tools`.
+    """The keywords of a call: `contents`, `systemInstruction`, `tools`, `generationConfig`.
 
     System messages before all others join the instruction; later ones are said as the user's. Thoughts are sent only
-    with their signature. The names of `tools` stay as they are: the answer comes back under them.
+    with their signature. Where a content has calls, newer models want the first of them signed: one that has no
+    signature gets the placeholder that is documented for this, wherever it stands, so that the bytes of a content stay
+    the same as the conversation goes on.
     """
     lowering = _lowering(request)
     leading = next((at for at, one in enumerate(request.messages) if one.role != "system"), len(request.messages))
-    system = [request.system or "", *(message.text for message in request.messages[:leading])]
+    system = [request.system or "", *(_prompt(message) for message in request.messages[:leading])]
     contents: list[dict[str, Any]] = []
     for message in request.messages[leading:]:
         for role, parts in _turns(message, lowering):
@@ -52,36 +40,45 @@ def lower(request: Request) -> dict[str, Any]:
                 contents[-1]["parts"] += parts
             else:
                 contents.append({"role": role, "parts": parts})
-    if contents and contents[0]["role"] == "model":
+    if not contents or contents[0]["role"] == "model":
         contents.insert(0, {"role": "user", "parts": [{"text": OPENING}]})
-    tools = gemini_tools(request.tools)
+    tools = gemini_tools(request.tools, lowering.names)
     said = [{"text": text} for text in system if text.strip()]
     return {
-        "contents": contents,
+        "contents": [_signed(content) for content in contents],
         **({"systemInstruction": {"parts": said}} if said else {}),
         **({"tools": tools} if tools else {}),
+        **_config(request.response_format),
     }
-
-
-def takes(media_type: str) -> bool:
-    """Whether the provider takes media of a type."""
-    return media_type in IMAGES or media_type.startswith(OTHER_MEDIA)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lowering:
     """What is known of the whole request: tool messages by the call they answer, and the names to send."""
 
-    answers: dict[str, Message]
-    names: dict[str, str]
+    answers: Mapping[str, Message]
+    names: Mapping[str, str]
 
 
 def _lowering(request: Request) -> _Lowering:
-    names = [call.name for message in request.messages for call in message.calls]
     return _Lowering(
         answers={message.result.call_id: message for message in request.messages if message.result is not None},
-        names=fitting(names, VALID_NAME, longest=LONGEST_NAME),
+        names=spelling(request, names=GEMINI_NAMES, ids=ANY).names,
     )
+
+
+def _prompt(message: Message) -> str:
+    """What a message says as part of the instruction, which is text alone."""
+    shown = [part for part in message.parts if isinstance(part, Text | Media)]
+    return "\n".join(left_out(part) if isinstance(part, Media) else part.text for part in shown)
+
+
+def _config(response_format: dict[str, Any] | None) -> dict[str, Any]:
+    asked = answer_format(response_format)
+    if asked is None:
+        return {}
+    schema = {} if asked.schema is None else {"responseJsonSchema": asked.schema}
+    return {"generationConfig": {"responseMimeType": "application/json", **schema}}
 
 
 def _turns(message: Message, lowering: _Lowering) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -99,17 +96,17 @@ def _turns(message: Message, lowering: _Lowering) -> Iterator[tuple[str, list[di
 
 
 def _said(part: Part, answered: list[ToolCall], lowering: _Lowering) -> dict[str, Any] | None:
-    signature = fields_of(part.extra, NAME).get("part", {}).get("thoughtSignature")
-    signed = {"thoughtSignature": signature} if isinstance(signature, str) and signature else {}
+    signed = signature_of(fields_of(part.extra, NAME).get("part", {}))
+    if (echo := echo_of(part)) is not None:
+        return echo
     match part:
-        case Text() | Thinking() if "raw" in fields_of(part.extra, NAME):
-            return _echo(part)
         case Thinking(text=text):
             return {"text": text, "thought": True, **signed} if signed else None
         case Text(text=text):
             return {"text": text, **signed} if text.strip() else None
         case ToolCall() if part in answered:
-            return {"functionCall": _call(part, lowering), **signed}
+            call = call_of(part, is_named=_is_named(part), name=lowering.names[part.name])
+            return {"functionCall": call, **signed}
         case Media():
             return {**_media(part), **signed}
         case _:
@@ -118,8 +115,6 @@ def _said(part: Part, answered: list[ToolCall], lowering: _Lowering) -> dict[str
 
 def _told(part: Part) -> dict[str, Any] | None:
     match part:
-        case Text(extra=extra) if "raw" in fields_of(extra, NAME):
-            return _echo(part)
         case Text(text=text):
             return {"text": text} if text.strip() else None
         case Media():
@@ -128,16 +123,14 @@ def _told(part: Part) -> dict[str, Any] | None:
             return None
 
 
-def _echo(part: Part) -> dict[str, Any] | None:
-    """A part of another kind as it came, unless it says nothing."""
-    echo = part_of(part)
-    if not echo or (isinstance(echo.get("text"), str) and not echo["text"].strip() and "thoughtSignature" not in echo):
-        return None
-    return echo
-
-
-def _call(call: ToolCall, lowering: _Lowering) -> dict[str, Any]:
-    return call_of(call, is_named=_is_named(call), name=lowering.names[call.name])
+def _signed(content: dict[str, Any]) -> dict[str, Any]:
+    """A content whose first call is signed, if it has calls."""
+    at = next((at for at, part in enumerate(content["parts"]) if "functionCall" in part), None)
+    if at is None or "thoughtSignature" in content["parts"][at]:
+        return content
+    parts = list(content["parts"])
+    parts[at] = {**parts[at], "thoughtSignature": UNSIGNED}
+    return {**content, "parts": parts}
 
 
 def _is_named(call: ToolCall) -> bool:
@@ -157,13 +150,12 @@ def _attached(message: Message) -> list[dict[str, Any]]:
 
 def _media(media: Media) -> dict[str, Any]:
     """Media the provider takes, or words that they were there."""
-    held = inline(media.reference)
-    if held is not None and takes(held.media_type):
-        return {"inlineData": {"mimeType": held.media_type, "data": held.content}}
-    media_type = media.media_type or _ENDINGS.get(media.reference.rpartition(".")[2].lower(), "")
+    if (content := held(NAME, media)) is not None:
+        return {"inlineData": {"mimeType": content.media_type, "data": content.content}}
+    media_type = type_of(media)
     own = "file" in fields_of(media.extra, NAME)
-    if own and (not media.media_type or takes(media.media_type)):
-        return media_of(media)
-    if is_address(media.reference) and takes(media_type):
-        return {"fileData": {"mimeType": media_type, "fileUri": media.reference}}
+    if own and (not media_type or takes(NAME, kind_of(media_type), media_type)):
+        return {"fileData": {**({"mimeType": media_type} if media_type else {}), "fileUri": media.reference}}
+    if media_type and (address := fetched(NAME, media)) is not None:
+        return {"fileData": {"mimeType": media_type, "fileUri": address}}
     return {"text": left_out(media)}

@@ -19,12 +19,17 @@ NAME: Final = "gemini"
 _NOTHING: Final[frozenset[str]] = frozenset()
 _SNAKE: Final = re.compile(r"_([a-z])")
 _INNER: Final = ("functionCall", "functionResponse", "inlineData", "fileData")
-_RUN: Final = {"executableCode": "code", "codeExecutionResult": "output"}
+RUN: Final = {"executableCode": "code", "codeExecutionResult": "output"}
 """What the provider ran itself, and where it says so."""
+DETAILS: Final = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
+"""Fields that say how a part is meant, beside the one that says what it is."""
+_RUN_FIELDS: Final = frozenset({"id", "language", "code", "outcome", "output"})
 
 
 def camel(raw: object, where: str) -> dict[str, Any]:
-    """A part with its fields in camel case, as the provider writes them."""
+    """A part with its fields in camel case, as the provider writes them; text alone is short for a part of it."""
+    if isinstance(raw, str):
+        return {"text": raw}
     part = _renamed(mapping(raw, where))
     for name in _INNER:
         if name in part:
@@ -93,18 +98,38 @@ def part_of(part: Part) -> dict[str, Any] | None:
         case Thinking(text=text):
             return {"text": text, "thought": True, **fields} if "part" in kept else None
         case ToolCall():
-            return {"functionCall": call_of(part, is_named=kept.get("minted") is not True), **fields}
+            call = call_of(part, is_named=kept.get("minted") is not True)
+            return {"functionCall": {**call, **kept.get("call", {})}, **fields}
         case Media():
             return {**media_of(part), **fields}
         case ToolResult():
             return None
 
 
+def echo_of(part: Part) -> dict[str, Any] | None:
+    """A part of another kind as the provider takes it back; None if it does not."""
+    raw = fields_of(part.extra, NAME).get("raw")
+    if not isinstance(raw, dict) or not isinstance(part, Text | Thinking) or part.text != _shown(raw):
+        return None
+    signed = signature_of(raw)
+    for name in RUN:
+        inner = raw.get(name)
+        if isinstance(inner, dict):
+            told = {key: value for key, value in inner.items() if key in _RUN_FIELDS and isinstance(value, str)}
+            return {name: told, **signed}
+    return {"text": "", **signed} if raw.get("text") == "" and signed else None
+
+
+def signature_of(fields: Mapping[str, Any]) -> dict[str, str]:
+    """The signature of a part, if it has one."""
+    signature = fields.get("thoughtSignature")
+    return {"thoughtSignature": signature} if isinstance(signature, str) and signature else {}
+
+
 def call_of(call: ToolCall, *, is_named: bool, name: str | None = None) -> dict[str, Any]:
-    """The `functionCall` of a call."""
-    fields = fields_of(call.extra, NAME).get("call", {})
+    """The `functionCall` of a call, with nothing that only a recording needs."""
     named = {"id": call.id} if is_named else {}
-    return {**named, "name": name or call.name, "args": arguments_object(call.arguments), **fields}
+    return {**named, "name": name or call.name, "args": arguments_object(call.arguments)}
 
 
 def response_of(result: ToolResult, *, failed: bool) -> dict[str, Any]:
@@ -153,11 +178,12 @@ def _is_raw(part: Text) -> bool:
 
 def _shown(part: Mapping[str, Any]) -> str:
     """What of a part of another kind one can read."""
-    for name, field in _RUN.items():
+    for name, field in RUN.items():
         inner = part.get(name)
         if isinstance(inner, Mapping) and isinstance(inner.get(field), str):
             return encodable(inner[field])
-    return ""
+    kind = next((key for key in part if key not in DETAILS and key != "text"), None)
+    return "" if kind is None else encodable(f"[{kind[:80]} left out]")
 
 
 def _call(part: Mapping[str, Any], call_id: str, where: str) -> ToolCall:

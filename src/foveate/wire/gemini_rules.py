@@ -1,7 +1,12 @@
 """What Gemini refuses in a request.
 
+Requests are judged as Foveate sends them, which is narrower than what the provider takes: older models take unsigned
+calls, and all of them take contents of one role in a row.
+
 - `contents_given`: `contents` is a list with something in it.
 - `system_says_something`: `systemInstruction`, if there is one, has parts of text.
+- `tools_fit`: a declaration has a name that is allowed and that no other has, and a schema of an object if it has one.
+- `answer_format_fits`: `generationConfig` says that the answer is JSON, by a schema that is an object if there is one.
 - `roles_known`: a content is the user's or the model's.
 - `user_first`: the first content is the user's.
 - `roles_alternate`: no two contents in a row have the same role.
@@ -14,20 +19,21 @@
 - `calls_answered`: behind a content with calls stands one with as many responses, and responses stand nowhere else.
 - `responses_in_order`: responses have the names and the ids of their calls, in the order of the calls.
 - `responses_first`: responses stand before all other parts of their content.
+- `calls_signed`: the first call of a content has a signature, or the placeholder for one.
 - `thoughts_signed`: a thought has its signature with it.
 - `media_known`: media are of a type that is taken, and say where they are.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from foveate.wire.data_uri import is_base64
-from foveate.wire.gemini_lowering import VALID_NAME, takes
-
-_DETAILS: Final = frozenset({"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"})
-"""Fields that say how a part is meant, beside the one that says what it is."""
+from foveate.wire.attachments import takes
+from foveate.wire.data_uri import is_base64, kind_of
+from foveate.wire.gemini_parts import DETAILS
+from foveate.wire.names import GEMINI_NAMES
 
 Contents = list[Mapping[str, Any]]
 Rule = Callable[[Contents], Iterator[str]]
@@ -37,7 +43,7 @@ def problems(payload: object) -> list[str]:
     """Everything that would be refused, rule by rule; empty for a valid request."""
     if not isinstance(payload, Mapping):
         return [f"a request is an object, not {type(payload).__name__}"]
-    found = [*contents_given(payload), *system_says_something(payload)]
+    found = [problem for rule in WHOLE for problem in rule(payload)]
     raw = payload.get("contents")
     if not isinstance(raw, list):
         return found
@@ -56,6 +62,34 @@ def system_says_something(payload: Mapping[str, Any]) -> Iterator[str]:
         parts = _parts(payload["systemInstruction"])
         if not parts or not all(isinstance(part.get("text"), str) and part["text"].strip() for part in parts):
             yield "`systemInstruction` is empty"
+
+
+def tools_fit(payload: Mapping[str, Any]) -> Iterator[str]:
+    tools = payload.get("tools", [])
+    names: Counter[str] = Counter()
+    for tool in tools if isinstance(tools, list) else [None]:
+        functions = tool.get("functionDeclarations", []) if isinstance(tool, Mapping) else [None]
+        for function in functions if isinstance(functions, list) else [None]:
+            if not isinstance(function, Mapping) or function.get("name") not in GEMINI_NAMES:
+                yield f"a tool without a name that is allowed: {function!r:.80}"
+                continue
+            schema = function.get("parametersJsonSchema", function.get("parameters", {"type": "object"}))
+            if not isinstance(schema, Mapping) or str(schema.get("type")).lower() != "object":
+                yield f"the tool {function['name']!r} has no schema of an object"
+            names[function["name"]] += 1
+    yield from (f"the tool {name!r} is there {times} times" for name, times in names.items() if times > 1)
+
+
+def answer_format_fits(payload: Mapping[str, Any]) -> Iterator[str]:
+    if "generationConfig" not in payload:
+        return
+    match payload["generationConfig"]:
+        case {"responseMimeType": "application/json", **more} if not more:
+            return
+        case {"responseMimeType": "application/json", "responseJsonSchema": Mapping()}:
+            return
+        case config:
+            yield f"`generationConfig` says no known format: {config!r:.100}"
 
 
 def roles_known(contents: Contents) -> Iterator[str]:
@@ -84,7 +118,7 @@ def parts_given(contents: Contents) -> Iterator[str]:
 
 def parts_say_one_thing(contents: Contents) -> Iterator[str]:
     for index, at, part in _all_parts(contents):
-        kinds = [key for key in part if key not in _DETAILS]
+        kinds = [key for key in part if key not in DETAILS]
         text = part.get("text", "?")
         if len(kinds) != 1:
             yield f"content {index}, part {at}: {len(kinds)} kinds of content: {kinds}"
@@ -103,7 +137,7 @@ def names_fit(contents: Contents) -> Iterator[str]:
     for index, at, part in _all_parts(contents):
         for kind in ("functionCall", "functionResponse"):
             name = _inner(part, kind).get("name") if kind in part else "fits"
-            if not isinstance(name, str) or not VALID_NAME.fullmatch(name):
+            if name not in GEMINI_NAMES:
                 yield f"content {index}, part {at}: {kind} with the name {name!r:.80}"
 
 
@@ -145,6 +179,13 @@ def responses_first(contents: Contents) -> Iterator[str]:
             yield f"content {index}: responses behind other parts"
 
 
+def calls_signed(contents: Contents) -> Iterator[str]:
+    for index, content in enumerate(contents):
+        first = next((part for part in _parts(content) if "functionCall" in part), None)
+        if first is not None and not first.get("thoughtSignature"):
+            yield f"content {index}: the first call has no signature"
+
+
 def thoughts_signed(contents: Contents) -> Iterator[str]:
     for index, at, part in _all_parts(contents):
         if part.get("thought") is True and not part.get("thoughtSignature"):
@@ -158,13 +199,14 @@ def media_known(contents: Contents) -> Iterator[str]:
                 continue
             inner = _inner(part, kind)
             media_type = inner.get("mimeType", "text/plain" if kind == "fileData" else None)
-            if not isinstance(media_type, str) or not takes(media_type):
+            if not isinstance(media_type, str) or not takes("gemini", kind_of(media_type), media_type):
                 yield f"content {index}, part {at}: media of type {media_type!r:.80}"
             value = inner.get(source)
             if not isinstance(value, str) or not value or (kind == "inlineData" and not is_base64(value)):
                 yield f"content {index}, part {at}: {kind} without its `{source}`"
 
 
+WHOLE: Final = (contents_given, system_says_something, tools_fit, answer_format_fits)
 RULES: Final[tuple[Rule, ...]] = (
     roles_known,
     user_first,
@@ -178,6 +220,7 @@ RULES: Final[tuple[Rule, ...]] = (
     calls_answered,
     responses_in_order,
     responses_first,
+    calls_signed,
     thoughts_signed,
     media_known,
 )

@@ -13,8 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import foreign
-from foveate.log.messages import Message, MessageMeta, Part, Role, ToolCall, ToolResult
+from foveate.log.foreign import fields_of, foreign
+from foveate.log.messages import Message, MessageMeta, Part, Role, ToolCall
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_text, mapping, name_of, rest
 from foveate.wire.format import Where
@@ -94,7 +94,7 @@ def _messages(raw: object, where: str) -> list[Message]:
     if results and not parts:
         return results
     if opening:
-        extra = {**extra, **foreign(NAME, {**extra.get(f"@{NAME}", {}), "opening": opening})}
+        extra = {**extra, **foreign(NAME, {**fields_of(extra, NAME), "opening": opening})}
     return [*results, Message(id="", role=role, parts=tuple(parts), meta=_meta(fields), extra=extra)]
 
 
@@ -120,8 +120,9 @@ def _told(fields: Mapping[str, Any], role: Role, where: str) -> tuple[list[Messa
 
 
 def _followed(part: Part, note: Any) -> Part:
-    own = part.extra.get(f"@{NAME}", {})
-    return msgspec.structs.replace(part, extra=foreign(NAME, {**own, "after": [*own.get("after", ()), note]}))
+    own = fields_of(part.extra, NAME)
+    noted = foreign(NAME, {**own, "after": [*own.get("after", ()), note]})
+    return msgspec.structs.replace(part, extra={**part.extra, **noted})
 
 
 def _opened(raw: Mapping[str, Any], where: str) -> tuple[str, Mapping[str, Any]]:
@@ -216,18 +217,18 @@ def _call(raw: object, where: str, *, broken: bool) -> ToolCall:
 
 
 def _only_block(call: ToolCall) -> ToolCall:
-    own = call.extra.get(f"@{NAME}", {})
+    own = fields_of(call.extra, NAME)
     return msgspec.structs.replace(call, extra=foreign(NAME, {**_without_input(own), "unlisted": True}))
 
 
 def _merged(block: ToolCall, listed: ToolCall) -> ToolCall:
     """The call as it is listed, where its block is; another input of the block is kept."""
-    own = block.extra.get(f"@{NAME}", {})
+    own = fields_of(block.extra, NAME)
     if block.arguments == listed.arguments:
         own = _without_input(own)
     if block.name != listed.name:
         own = {**own, "block": {**own["block"], "name": block.name}}
-    return msgspec.structs.replace(listed, extra=foreign(NAME, {**own, **listed.extra.get(f"@{NAME}", {})}))
+    return msgspec.structs.replace(listed, extra=foreign(NAME, {**own, **fields_of(listed.extra, NAME)}))
 
 
 def _without_input(own: dict[str, Any]) -> dict[str, Any]:
@@ -250,10 +251,7 @@ def _list(fields: Mapping[str, Any], key: str, where: str) -> Sequence[object]:
 
 
 def _result(fields: Mapping[str, Any], extra: dict[str, Any], where: str) -> Message:
-    text, media, layout = answer(fields.get("content"), where)
-    result = ToolResult(
-        call_id=name_of(fields, "tool_call_id", where), text=text, media=media, extra=foreign(NAME, layout)
-    )
+    result = answer(name_of(fields, "tool_call_id", where), fields.get("content"), {}, where)
     status = fields.get("status")
     if status not in (None, "success", "error"):
         raise MessageError(f"{where}: `status` must be 'success' or 'error', got {status!r:.80}")
@@ -263,13 +261,8 @@ def _result(fields: Mapping[str, Any], extra: dict[str, Any], where: str) -> Mes
 
 
 def _block_result(block: Block, where: str) -> Message:
-    text, media, layout = answer(block.get("content"), where)
     kept = rest(block, frozenset({"type", "tool_use_id", "content", "is_error"}), where)
-    result = ToolResult(
-        call_id=name_of(block, "tool_use_id", where),
-        text=text,
-        media=media,
-        extra=foreign(NAME, {**layout, **({"result": kept} if kept else {})}),
-    )
+    call_id = name_of(block, "tool_use_id", where)
+    result = answer(call_id, block.get("content"), {"result": kept} if kept else {}, where)
     failed = {"is_error": True} if block.get("is_error") is True else {}
     return Message(id="", role="tool", parts=(result,), extra=failed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -10,11 +9,14 @@ import msgspec
 
 from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Part, Text, Thinking, ToolCall
-from foveate.log.text import encodable, own_copy
+from foveate.log.messages import Media, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.text import encodable
+from foveate.wire import anthropic_blocks
+from foveate.wire.anthropic_blocks import signed
 from foveate.wire.attachments import is_address, left_out
 from foveate.wire.data_uri import Kind, data_uri, inline, is_base64, kind_of, usual
-from foveate.wire.fields import arguments_object, arguments_text, mapping, rest
+from foveate.wire.fields import arguments_object, arguments_text, json_text, loaded, mapping, rest
+from foveate.wire.pieces import joined, outline, split
 
 NAME: Final = "langchain"
 Block = Mapping[str, Any]
@@ -62,6 +64,9 @@ def block_part(raw: object, where: str) -> Part:
             return call
         case {"type": "thinking", "thinking": str() as text} | {"type": "reasoning", "reasoning": str() as text}:
             return _thought(block, text, where)
+        case {"type": "redacted_thinking", "data": str() as data}:
+            kept = foreign(NAME, {"block": rest(block, frozenset({"data"}), where)})
+            return Thinking(text="", signature=encodable(data), extra={**kept, **signed(redacted=True)})
         case {"type": "redacted_thinking" | "reasoning"}:
             return Thinking(text="", extra=foreign(NAME, {"block": rest(block, frozenset(), where)}))
         case {"text": str() as text} if isinstance(kind, str):
@@ -69,7 +74,7 @@ def block_part(raw: object, where: str) -> Part:
         case {"type": str() as named} if named in _KINDS and (file := _file(block, _KINDS[named], where)) is not None:
             return file
         case _:
-            return Text(text=_json(block, where), extra=foreign(NAME, {"form": "json"}))
+            return Text(text=json_text(block, where), extra=foreign(NAME, {"form": "json"}))
 
 
 def told_part(raw: object, where: str) -> Text | Media:
@@ -77,7 +82,7 @@ def told_part(raw: object, where: str) -> Text | Media:
     part = block_part(raw, where)
     if isinstance(part, Text | Media):
         return part
-    return Text(text=_json(raw, where), extra=foreign(NAME, {"form": "json"}))
+    return Text(text=json_text(raw, where), extra=foreign(NAME, {"form": "json"}))
 
 
 def part_block(part: Text | Media | Thinking | ToolCall) -> str | dict[str, Any] | None:
@@ -93,7 +98,7 @@ def part_block(part: Text | Media | Thinking | ToolCall) -> str | dict[str, Any]
         case Media():
             return _placed(part, block, own["at"], usual_form=own.get("bare", False)) if block else _standard(part)
         case Thinking():
-            return None if block is None else _thinking_block(part, block)
+            return _signed_block(part) if block is None else _thinking_block(part, block)
         case ToolCall():
             return None if block is None else _call_block(part, block, own)
 
@@ -103,37 +108,41 @@ def is_result(block: object) -> bool:
     return isinstance(block, Mapping) and block.get("type") == "tool_result"
 
 
-def answer(content: object, where: str) -> tuple[str, tuple[Media, ...], dict[str, Any]]:
-    """What a tool answered as text and files, and how to make the blocks of them that they were."""
+def answer(call_id: str, content: object, kept: Mapping[str, Any], where: str) -> ToolResult:
+    """What a tool answered, and how to make the blocks of it that it was."""
     match content:
         case None:
-            return "", (), {}
+            pieces: list[Text | Media] = []
         case str():
-            return encodable(content), (), {}
+            pieces = [Text(text=encodable(content))]
         case list() | tuple():
-            parts = [told_part(block, f"{where}, content block {index}") for index, block in enumerate(content)]
+            pieces = [told_part(block, f"{where}, content block {index}") for index, block in enumerate(content)]
         case _:
             raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
-    texts = [part.text for part in parts if isinstance(part, Text)]
-    media = tuple(part for part in parts if isinstance(part, Media))
-    layout = [[len(part.text), fields_of(part.extra, NAME)] if isinstance(part, Text) else None for part in parts]
-    return "\n".join(texts), media, {"layout": layout}
+    result = joined(call_id, pieces)
+    shape = outline(result, pieces)
+    notes = {**kept, **({} if shape is None else {"content": shape})}
+    return msgspec.structs.replace(result, extra=foreign(NAME, notes))
 
 
-def answer_content(text: str, media: Sequence[Media], layout: Sequence[Any] | None) -> str | list[Any]:
+def answer_content(result: ToolResult) -> str | list[Any]:
     """The content of a tool message: in the blocks it came in, if text and files still fit into them."""
-    files = [part_block(one) for one in media]
-    if layout is not None and (blocks := _laid_out(text, files, layout)) is not None:
-        return blocks
-    return [*([{"type": "text", "text": text}] if text else []), *files] if files else text
+    shape = fields_of(result.extra, NAME).get("content")
+    blocks = [part_block(piece) for piece in split(result, shape)]
+    return content_of(blocks) if shape is None or len(blocks) == 1 else blocks
 
 
-def loaded(text: str) -> Any:
-    """The value of JSON text; None if it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+def content_of(blocks: list[Any]) -> str | list[Any]:
+    """Blocks as the content of a message."""
+    match blocks:
+        case []:
+            return ""
+        case [str() as text]:
+            return text
+        case _ if all(isinstance(block, str) for block in blocks):
+            return blocks
+        case _:
+            return [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -159,13 +168,12 @@ def _call(block: Block, where: str) -> ToolCall | None:
 def _thought(block: Block, text: str, where: str) -> Thinking:
     signature = block.get("signature")
     key = "thinking" if block["type"] == "thinking" else "reasoning"
-    signed = isinstance(signature, str)
-    known = frozenset({key, "signature"} if signed else {key})
-    return Thinking(
-        text=encodable(text),
-        signature=encodable(signature) if isinstance(signature, str) else None,
-        extra=foreign(NAME, {"block": rest(block, known, where)}),
-    )
+    if not isinstance(signature, str):
+        return Thinking(text=encodable(text), extra=foreign(NAME, {"block": rest(block, frozenset({key}), where)}))
+    kept = foreign(NAME, {"block": rest(block, frozenset({key, "signature"}), where)})
+    # Blocks of this type are Anthropic's; LangChain passes them on as they are.
+    signer = signed() if key == "thinking" and signature else {}
+    return Thinking(text=encodable(text), signature=encodable(signature), extra={**kept, **signer})
 
 
 def _file(block: Block, kind: Kind, where: str) -> Media | None:
@@ -208,13 +216,6 @@ def _media_type(block: Block) -> str | None:
     return f"audio/{encodable(format)}" if isinstance(format, str) else None
 
 
-def _json(value: object, where: str) -> str:
-    try:
-        return msgspec.json.encode(own_copy(value)).decode()
-    except ValueError as error:
-        raise MessageError(f"{where}: only plain JSON can be stored: {error}") from error
-
-
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
@@ -240,11 +241,20 @@ def _standard(media: Media) -> str | dict[str, Any]:
     return {"type": media.kind, "file_id": media.reference, **media_type}
 
 
+def _signed_block(thinking: Thinking) -> dict[str, Any] | None:
+    """Thinking of another format, which only Anthropic takes back here."""
+    return (
+        anthropic_blocks.block_of(thinking) if fields_of(thinking.extra, "anthropic") and thinking.signature else None
+    )
+
+
 def _thinking_block(thinking: Thinking, block: Block) -> dict[str, Any]:
     signature = {} if thinking.signature is None else {"signature": thinking.signature}
     match block.get("type"):
         case "thinking":
             return {**block, "thinking": thinking.text, **signature}
+        case "redacted_thinking" if thinking.signature is not None:
+            return {**block, "data": thinking.signature}
         case "reasoning" if thinking.text:
             return {**block, "reasoning": thinking.text, **signature}
         case _:
@@ -255,19 +265,3 @@ def _call_block(call: ToolCall, block: Block, own: Mapping[str, Any]) -> dict[st
     id_key, input_key = _CALLS[block["type"]]
     now = call.arguments if input_key == "arguments" else arguments_object(call.arguments)
     return {"name": call.name, **block, id_key: call.id, input_key: own.get("input", now)}
-
-
-def _laid_out(text: str, files: Sequence[Any], layout: Sequence[Any]) -> list[Any] | None:
-    sizes = [entry[0] for entry in layout if entry is not None]
-    if len(files) != len(layout) - len(sizes) or len(text) != sum(sizes) + max(len(sizes) - 1, 0):
-        return None
-    blocks: list[Any] = []
-    waiting, at = list(files), 0
-    for entry in layout:
-        if entry is None:
-            blocks.append(waiting.pop(0))
-            continue
-        size, own = entry
-        blocks.append(part_block(Text(text=text[at : at + size], extra=foreign(NAME, own))))
-        at += size + 1
-    return blocks

@@ -11,11 +11,8 @@ from foveate.log.foreign import domestic, fields_of, foreign
 from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
 from foveate.wire.attachments import left_out
 from foveate.wire.fields import arguments_object
-from foveate.wire.format import Request
-from foveate.wire.langchain_blocks import NAME, answer_content, part_block
-
-BEGINNING: Final = "[beginning of the conversation]"
-"""What the user says where the assistant would speak first, which providers refuse."""
+from foveate.wire.format import OPENING, Request
+from foveate.wire.langchain_blocks import NAME, answer_content, content_of, part_block
 
 _TYPES: Final = {"system": "system", "user": "human", "assistant": "ai", "tool": "tool"}
 # What belongs to a type of message that is not sent as such.
@@ -36,16 +33,17 @@ def lower(request: Request) -> list[dict[str, Any]]:
     Every call is in `tool_calls` with an object as its arguments; chunks, and messages of functions or other speakers,
     become messages of the usual types.
     """
-    lowered = [_new("system", {"content": request.system})] if request.system else []
+    said = request.system is not None and bool(request.system.strip())
+    lowered = [_new("system", {"content": request.system})] if said else []
     names: dict[str, str] = {}
     begun = False
     for message in request.messages:
         names.update((call.id, call.name) for call in message.calls)
         if message.role == "assistant" and not begun:
-            lowered.append(_new("human", {"content": BEGINNING}))
+            lowered.append(_new("human", {"content": OPENING}))
         begun = begun or message.role != "system"
         lowered.append(_lowered(message, names, system=not begun))
-    return lowered
+    return lowered or [_new("human", {"content": OPENING})]
 
 
 # --- as it came ---------------------------------------------------------------------------------------------------
@@ -78,9 +76,8 @@ def _kept(message: Message, own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answer(result: ToolResult, message: Message) -> dict[str, Any]:
-    layout = fields_of(result.extra, NAME).get("layout")
     return {
-        "content": answer_content(result.text, result.media, layout),
+        "content": answer_content(result),
         "tool_call_id": result.call_id,
         "status": "error" if message.extra.get("is_error") is True else "success",
     }
@@ -92,15 +89,7 @@ def _content(message: Message) -> str | list[Any]:
         if isinstance(part, Text | Media | Thinking | ToolCall):
             block = part_block(part)
             blocks += [*([] if block is None else [block]), *fields_of(part.extra, NAME).get("after", ())]
-    match blocks:
-        case []:
-            return ""
-        case [str() as text]:
-            return text
-        case _ if all(isinstance(block, str) for block in blocks):
-            return blocks
-        case _:
-            return [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+    return content_of(blocks)
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What LangChain, or a model behind it, refuses in a list of messages.
+"""What messages for LangChain must be as Foveate sends them; LangChain and the models behind it take more.
 
 - `is_a_conversation`: a list of messages with something in it.
 - `messages_are_of_a_type`: each is of a type that a model takes, and has data.

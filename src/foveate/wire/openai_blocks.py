@@ -9,14 +9,15 @@ import msgspec
 
 from foveate.errors import MessageError
 from foveate.log.foreign import domestic, fields_of, foreign
-from foveate.log.messages import Media, Role, Text
+from foveate.log.messages import Media, Text
 from foveate.log.text import encodable
-from foveate.wire.attachments import data_uri, inline, is_address, left_out
+from foveate.wire.attachments import data_uri, inline, left_out
+from foveate.wire.data_uri import made_of
 from foveate.wire.fields import rest
 
 FORMAT: Final = "openai"
 _NONE: Final[frozenset[str]] = frozenset()
-_SOUNDS: Final = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+SOUNDS: Final = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
 def is_telling(block: object) -> bool:
@@ -48,7 +49,7 @@ def content_parts(content: object, where: str) -> list[Text | Media]:
 def block_of(part: Text | Media) -> dict[str, Any]:
     """The block of a part; what OpenAI has no block for is said in words."""
     match part:
-        case Text(text=text, extra=extra) if _ours(extra).get("refusal"):
+        case Text(text=text, extra=extra) if is_refusal(extra):
             return {"type": "refusal", "refusal": text, **wire_fields(extra)}
         case Text(text=text, extra=extra):
             return {"type": "text", "text": text, **wire_fields(extra)}
@@ -61,18 +62,9 @@ def block_of(part: Text | Media) -> dict[str, Any]:
             return _foreign_file(part) or {"type": "text", "text": left_out(part)}
 
 
-def takes(media: Media, role: Role) -> bool:
-    """Whether OpenAI takes an image or a file in a message of a role."""
-    if media.kind == "image":
-        held = inline(media.reference)
-        shown = is_address(media.reference) or (held is not None and held.media_type.startswith("image/"))
-        return shown and role in ("user", "tool")
-    return role == "user" and _is_complete(block_of(media))
-
-
-def taken(part: Text | Media, role: Role) -> Text | Media:
-    """The part, or a note in the place of what OpenAI does not take there."""
-    return Text(text=left_out(part)) if isinstance(part, Media) and not takes(part, role) else part
+def is_refusal(extra: Mapping[str, Any]) -> bool:
+    """Whether a text came as what the model refused."""
+    return bool(fields_of(extra, FORMAT).get("refusal"))
 
 
 def extra_of(fields: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
@@ -158,20 +150,9 @@ def _own_file(media: Media) -> dict[str, Any]:
         case "file_data":
             return {**block, "file": {**block["file"], "file_data": media.reference}}
         case "data":
-            base64 = media.reference.partition(";base64,")[2]
-            return {**block, "input_audio": {**block["input_audio"], "data": base64}}
+            return {**block, "input_audio": {**block["input_audio"], "data": made_of(media.reference).content}}
         case _:
             return dict(block)
-
-
-def _is_complete(block: dict[str, Any]) -> bool:
-    match block:
-        case {"type": "file", "file": {"file_data": str() as given} | {"file_id": str() as given}}:
-            return bool(given)
-        case {"type": "input_audio", "input_audio": {"data": str() as given, "format": "wav" | "mp3"}}:
-            return bool(given)
-        case _:
-            return False
 
 
 def _foreign_file(media: Media) -> dict[str, Any] | None:
@@ -182,5 +163,5 @@ def _foreign_file(media: Media) -> dict[str, Any] | None:
     if media.kind == "file":
         name = f"file.{held.media_type.rpartition('/')[2]}"
         return {"type": "file", "file": {"filename": name, "file_data": data_uri(*held)}}
-    sound = _SOUNDS.get(held.media_type)
+    sound = SOUNDS.get(held.media_type)
     return None if sound is None else {"type": "input_audio", "input_audio": {"data": held.content, "format": sound}}

@@ -18,9 +18,9 @@ from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
 from foveate.log.messages import Media, Message, MessageMeta, Part, Role, Text, ToolCall, ToolResult
 from foveate.log.text import encodable
-from foveate.wire.fields import arguments_object, arguments_text, rest
-from foveate.wire.format import Request, Where
-from foveate.wire.openai_blocks import FORMAT, block_of, content_parts, extra_of, is_telling, taken, takes, wire_fields
+from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest
+from foveate.wire.format import Where
+from foveate.wire.openai_blocks import FORMAT, block_of, content_parts, extra_of, is_telling, wire_fields
 from foveate.wire.pieces import joined, outline, split
 
 _ROLES: Final[dict[str, Role]] = {
@@ -29,8 +29,11 @@ _ROLES: Final[dict[str, Role]] = {
     "user": "user",
     "assistant": "assistant",
     "tool": "tool",
+    "function": "tool",
 }
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "id"})
+_LEGACY: Final = "function_call"
+_BESIDE: Final = "beside"
 _NONE: Final[frozenset[str]] = frozenset()
 
 
@@ -40,6 +43,8 @@ def recognises(raw: object) -> bool:
         return False
     if "tool_calls" in raw or "tool_call_id" in raw or raw.get("role") in ("tool", "developer"):
         return True
+    if isinstance(raw.get(_LEGACY), Mapping) or (raw.get("role") == "function" and "parts" not in raw):
+        return "role" in raw
     content = raw.get("content")
     return "role" in raw and isinstance(content, list | tuple) and any(is_telling(block) for block in content)
 
@@ -53,12 +58,17 @@ def decode(raw: object, *, where: str = "message") -> Message:
     role = raw.get("role")
     if not isinstance(role, str) or role not in _ROLES:
         raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
+    if "parts" in raw and "content" not in raw and "tool_calls" not in raw:
+        raise MessageError(f"{where}: `parts` is no field of an OpenAI chat message; give `content`")
     # An id is nothing a provider wants to hear, so it is kept apart from what is sent.
-    given = rest({"id": raw["id"]}, _NONE, where) if "id" in raw else {}
-    extra = extra_of(rest(raw, _KNOWN, where), **given)
+    noted = rest({"id": raw["id"]}, _NONE, where) if "id" in raw else {}
+    if role == "function":
+        noted["role"] = role
+    known = _KNOWN | ({_LEGACY} if _is_legacy(raw) else _NONE) | ({"refusal"} if _refused(raw) else _NONE)
+    extra = extra_of(rest(raw, known, where), **noted)
     if role == "developer":
         extra["role"] = role
-    parts = _tool_parts(raw, where) if role == "tool" else _said_parts(raw, role, where)
+    parts = _tool_parts(raw, where) if _ROLES[role] == "tool" else _said_parts(raw, role, where)
     return Message(id="", role=_ROLES[role], parts=parts, meta=_meta(raw), extra=extra)
 
 
@@ -68,11 +78,18 @@ def encode(message: Message) -> dict[str, Any]:
     fields = {**({"id": given["id"]} if "id" in given else {}), **_wire_extra(message)}
     result = message.result
     if message.role == "tool" and result is not None:
+        if given.get("role") == "function":
+            return {"role": "function", "content": _result(result), **fields}
         return {"role": "tool", "tool_call_id": result.call_id, "content": _result(result), **fields}
     out: dict[str, Any] = {"role": message.role, "content": _content(message)}
-    calls = message.calls
+    calls = [call for call in message.calls if not fields_of(call.extra, FORMAT).get(_LEGACY)]
     if calls:
         out["tool_calls"] = [_encoded_call(call) for call in calls]
+    for call in message.calls[len(calls) :]:
+        out[_LEGACY] = _function(call)
+    for part in message.parts:
+        if isinstance(part, Text) and _is_beside(part):
+            out["refusal"] = part.text
     out.update(fields)
     return out
 
@@ -87,16 +104,12 @@ def encode_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
     return [encode(message) for message in messages]
 
 
-def lower(request: Request) -> list[dict[str, Any]]:
-    """The messages of a request, system prompt first; tools and response format are sent beside them.
-
-    Images and files that OpenAI does not take where they stand are left out with a note.
-    """
-    system = [{"role": "system", "content": request.system}] if request.system else []
-    sent = encode_all(_lowered(message) for message in request.messages)
-    for raw in sent:
-        raw.pop("id", None)
-    return [*system, *sent]
+def custom_input(call: ToolCall) -> str | None:
+    """The free text of a call that has such instead of arguments; None for any other."""
+    if not isinstance(fields_of(call.extra, FORMAT).get("custom"), dict):
+        return None
+    text = arguments_object(call.arguments).get("input")
+    return text if isinstance(text, str) else call.arguments
 
 
 def _meta(raw: Mapping[str, Any]) -> MessageMeta:
@@ -110,22 +123,29 @@ def _wire_extra(message: Message) -> dict[str, Any]:
 
 def _encoded_call(call: ToolCall) -> dict[str, Any]:
     ours = fields_of(call.extra, FORMAT)
-    custom = ours.get("custom")
-    if isinstance(custom, dict):
-        text = arguments_object(call.arguments).get("input")
-        given = {"name": call.name, "input": text if isinstance(text, str) else call.arguments, **custom}
+    text = custom_input(call)
+    if text is not None:
+        given = {"name": call.name, "input": text, **ours["custom"]}
         return {"id": call.id, "type": "custom", "custom": given, **wire_fields(call.extra)}
-    function = {"name": call.name, "arguments": call.arguments, **ours.get("function", {})}
-    return {"id": call.id, "type": "function", "function": function, **wire_fields(call.extra)}
+    return {"id": call.id, "type": "function", "function": _function(call), **wire_fields(call.extra)}
+
+
+def _function(call: ToolCall) -> dict[str, Any]:
+    return {"name": call.name, "arguments": call.arguments, **fields_of(call.extra, FORMAT).get("function", {})}
 
 
 def _content(message: Message) -> Any:
-    shown = [part for part in message.parts if isinstance(part, Text | Media)]
+    shown = [part for part in message.parts if isinstance(part, Text | Media) and not _is_beside(part)]
     if not shown:
-        return None if message.calls else ""
+        return None if message.calls or any(map(_is_beside, message.parts)) else ""
     if len(shown) == 1 and isinstance(shown[0], Text) and not shown[0].extra:
         return shown[0].text
-    return _plainest([block_of(part) for part in shown])
+    return plainest([block_of(part) for part in shown])
+
+
+def _is_beside(part: Part) -> bool:
+    """Whether a text is a refusal that stood beside the content."""
+    return fields_of(part.extra, FORMAT).get("refusal") == _BESIDE
 
 
 def _result(result: ToolResult) -> Any:
@@ -133,40 +153,46 @@ def _result(result: ToolResult) -> Any:
     if not result.media and not result.extra:
         return result.text
     pieces = split(result, fields_of(result.extra, FORMAT).get("content"))
-    return _plainest([block_of(piece) for piece in pieces]) or ""
-
-
-def _plainest(blocks: list[dict[str, Any]]) -> Any:
-    match blocks:
-        case [{"type": "text", "text": text, **more}] if not more:
-            return text
-        case _:
-            return blocks
-
-
-def _lowered(message: Message) -> Message:
-    result = message.result
-    if result is not None and any(not takes(media, "tool") for media in result.media):
-        pieces = [taken(piece, "tool") for piece in split(result, fields_of(result.extra, FORMAT).get("content"))]
-        plain = joined(result.call_id, pieces)
-        shape = outline(plain, pieces)
-        extra = foreign(FORMAT, {"content": shape} if shape is not None else {})
-        return msgspec.structs.replace(message, parts=(msgspec.structs.replace(plain, extra=extra),))
-    if all(not isinstance(part, Media) or takes(part, message.role) for part in message.parts):
-        return message
-    parts = (taken(part, message.role) if isinstance(part, Media) else part for part in message.parts)
-    return msgspec.structs.replace(message, parts=tuple(parts))
+    return plainest([block_of(piece) for piece in pieces]) or ""
 
 
 def _said_parts(raw: Mapping[str, Any], role: str, where: str) -> tuple[Part, ...]:
     parts: list[Part] = [*content_parts(raw.get("content"), where)]
+    if (refusal := _refused(raw)) is not None:
+        parts.append(Text(text=encodable(refusal), extra=foreign(FORMAT, {"refusal": _BESIDE})))
     calls = raw.get("tool_calls")
     if calls is not None and not isinstance(calls, list | tuple):
         raise MessageError(f"{where}: `tool_calls` must be a list, got {type(calls).__name__}")
     if calls and role != "assistant":
         raise MessageError(f"{where}: only an assistant message has `tool_calls`, not {role!r}")
     parts += [_call(call, f"{where}, tool call {index}") for index, call in enumerate(calls or ())]
+    if _is_legacy(raw):
+        parts.append(_legacy_call(mapping(raw[_LEGACY], f"{where}, `{_LEGACY}`"), f"{where}, `{_LEGACY}`"))
     return tuple(parts)
+
+
+def _refused(raw: Mapping[str, Any]) -> str | None:
+    """What a response says in the place of its content."""
+    refusal = raw.get("refusal") if raw.get("role") == "assistant" else None
+    return refusal if isinstance(refusal, str) and refusal.strip() else None
+
+
+def _is_legacy(raw: Mapping[str, Any]) -> bool:
+    """Whether a message calls a function as was usual before there were tools."""
+    return raw.get("role") == "assistant" and raw.get(_LEGACY) is not None
+
+
+def _legacy_call(raw: Mapping[str, Any], where: str) -> ToolCall:
+    name = name_of(raw, "name", where)
+    others = rest(raw, frozenset({"name", "arguments"}), where)
+    noted = {_LEGACY: True, **({"function": others} if others else {})}
+    arguments = _arguments(raw.get("arguments", "{}"), where)
+    return ToolCall(id=_legacy_id(name), name=name, arguments=arguments, extra=foreign(FORMAT, noted))
+
+
+def _legacy_id(name: str) -> str:
+    """The id by which such a call and its result find each other: they have nothing but the name in common."""
+    return f"{_LEGACY}-{name}"
 
 
 def _call(raw: object, where: str) -> ToolCall:
@@ -198,6 +224,8 @@ def _arguments(arguments: object, where: str) -> str:
 
 def _tool_parts(raw: Mapping[str, Any], where: str) -> tuple[Part, ...]:
     call_id = raw.get("tool_call_id")
+    if raw.get("role") == "function":
+        call_id = _legacy_id(name_of(raw, "name", where))
     if not isinstance(call_id, str) or not call_id:
         raise MessageError(f"{where}: `tool_call_id` must be a non-empty string, got {call_id!r:.80}")
     pieces = content_parts(raw.get("content"), where)

@@ -1,8 +1,9 @@
 """OpenAI Responses items, both ways.
 
-Consecutive items of the model (reasoning, messages, calls, and what it ran itself) are one assistant message with its
-parts in order; each output of a call is a tool message. An item that is neither text nor a call is kept as it came, on
-a thinking part, which other formats do not send.
+Consecutive items of the model (reasoning, messages, calls, and what the provider ran itself) are one assistant message
+with its parts in order; each output of a call is a tool message. What the provider ran itself is kept as it came behind
+what can be read of it, which other formats send; an item of which nothing can be read is kept on a thinking part, which
+they do not.
 
 What went in comes out again, up to this: a message gets its `type`; content that is text becomes one block;
 `arguments` given as an object become JSON text; a message without content has an empty list; `pinned` and `is_error`
@@ -21,9 +22,11 @@ from foveate.log.text import encodable
 from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, rest, text_of
 from foveate.wire.format import Where
 from foveate.wire.responses_blocks import NAME, answer_of, block_of, parts_of
+from foveate.wire.responses_items import is_hosted, note
 
 FUNCTION: Final = "function_call"
 CUSTOM: Final = "custom_tool_call"
+APPROVAL: Final = "mcp_approval_response"
 
 _ROLES: Final[dict[str, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _OWN_TYPES: Final = frozenset(
@@ -92,6 +95,10 @@ def said_items(message: Message) -> list[dict[str, Any]]:
     content: list[dict[str, Any]] | None = None
     for part in message.parts:
         kept = fields_of(part.extra, NAME)
+        if (item := as_it_ran(part)) is not None:
+            content = None
+            items.append(dict(item))
+            continue
         if isinstance(part, Text | Media):
             if content is None or "item" in kept:
                 content = []
@@ -108,8 +115,17 @@ def said_items(message: Message) -> list[dict[str, Any]]:
 
 def told_item(message: Message) -> dict[str, Any]:
     """The item of what a user or a system prompt said."""
+    item = as_it_ran(message.parts[0]) if len(message.parts) == 1 else None
+    if item is not None:
+        return dict(item)
     content = [block_of(part, "input_text") for part in message.parts if isinstance(part, Text | Media)]
     return {"type": "message", "role": role_of(message), "content": content, **item_fields(message.extra)}
+
+
+def as_it_ran(part: Part) -> dict[str, Any] | None:
+    """The item of what the provider ran itself, if a part was one and still says what can be read of it."""
+    item = fields_of(part.extra, NAME).get("ran")
+    return item if isinstance(item, dict) and isinstance(part, Text) and part.text == note(item) else None
 
 
 def role_of(message: Message) -> str:
@@ -204,7 +220,7 @@ def _is_the_models(item: Mapping[str, Any], where: str) -> bool:
     if not isinstance(kind, str) or not kind:
         raise MessageError(f"{where}: `type` must be a non-empty string, got {kind!r:.80}")
     if kind != "message":
-        return not _is_output(item)
+        return not _is_output(item) and kind != APPROVAL
     role = item.get("role")
     if not isinstance(role, str) or role not in _ROLES:
         raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
@@ -228,7 +244,16 @@ def _said(item: Mapping[str, Any], before: list[Part], where: str) -> list[Part]
         return [_other_call(item, kind, where)]
     if kind == "message" and item.get("content") not in (None, "", []):
         raise MessageError(f"{where}: `content` must be text or a list of blocks, got {item['content']!r:.80}")
+    if is_hosted(item):
+        # The provider wants it back only behind the reasoning that led to it.
+        led = {"led": True} if before and isinstance(before[0], Thinking) else {}
+        return [_ran(item, led, where)]
     return [Thinking(text=_thoughts(item), extra=foreign(NAME, {"item": rest(item, _NOTHING, where)}))]
+
+
+def _ran(item: Mapping[str, Any], more: dict[str, Any], where: str) -> Text:
+    ran = rest(item, _NOTHING, where)
+    return Text(text=note(ran), extra=foreign(NAME, {"ran": ran, **more}))
 
 
 def _marked(part: Part, fields: dict[str, Any]) -> Part:
@@ -294,6 +319,8 @@ def _carrier(fields: Mapping[str, Any]) -> str:
 
 
 def _told(item: Mapping[str, Any], where: str) -> Message:
+    if item.get("type") == APPROVAL:
+        return Message(id="", role="user", parts=(_ran(item, {}, where),))
     role = str(item.get("role"))
     content = item.get("content")
     fields = rest(item, _MESSAGE, where)

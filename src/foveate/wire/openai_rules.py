@@ -1,4 +1,4 @@
-"""What OpenAI refuses in a chat request, one function for each rule.
+"""What a chat request to OpenAI must be, one function for each rule.
 
 Messages: there are some, each an object with a known role; one that is no tool's says something or calls a tool.
 
@@ -7,13 +7,23 @@ Content: blocks are of a type that the role may send, and have what the type nee
 Calls: only the assistant's, in a list that is not empty; each with an id, the name of a function and arguments that are
 text; no id twice in one message; each answered before anything else is said. Results name a call that waits for them,
 once.
+
+So far for any conversation, also one for a server that only speaks OpenAI's language. A request as Foveate sends it
+keeps more rules, and more than OpenAI has: fields of messages and blocks are known; ids and names have allowed
+characters; a tool says text alone; images, files and sounds are of types that are taken.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+from foveate.log.messages import Media
+from foveate.wire.attachments import fetched, held
+from foveate.wire.data_uri import is_base64
+from foveate.wire.names import OPENAI_IDS, OPENAI_NAMES
+from foveate.wire.openai_request import VENDORS
 
 Said = Mapping[str, Any]
 Messages = Sequence[tuple[str, Said]]
@@ -21,11 +31,20 @@ Messages = Sequence[tuple[str, Said]]
 
 
 def problems(request: object) -> list[str]:
-    """Everything that would be refused; empty for a valid request."""
+    """Everything that is wrong with a conversation, whoever it is for; empty if nothing is."""
+    return _broken(request, RULES)
+
+
+def sent_problems(request: object) -> list[str]:
+    """Everything that is wrong with a request as Foveate sends it; empty if nothing is."""
+    return _broken(request, (*RULES, *SENT_RULES))
+
+
+def _broken(request: object, rules: Iterable[Rule]) -> list[str]:
     if not isinstance(request, list | tuple) or not request:
         return ["no messages"]
     messages = [(f"message {index}", one if isinstance(one, Mapping) else {}) for index, one in enumerate(request)]
-    return [problem for rule in RULES for problem in rule(messages)]
+    return [problem for rule in rules for problem in rule(messages)]
 
 
 def roles_known(messages: Messages) -> Iterator[str]:
@@ -37,7 +56,8 @@ def roles_known(messages: Messages) -> Iterator[str]:
 def content_present(messages: Messages) -> Iterator[str]:
     for place, message in messages:
         role = message.get("role")
-        if role != "tool" and not _calls(message) and not _has_content(message.get("content")):
+        says = _calls(message) or _has_content(message.get("content")) or isinstance(message.get("audio"), Mapping)
+        if role != "tool" and not says:
             yield f"{place}: {role!s:.80} message without content"
 
 
@@ -137,6 +157,53 @@ def results_single(messages: Messages) -> Iterator[str]:
         answered.add(call_id)
 
 
+def fields_known(messages: Messages) -> Iterator[str]:
+    for place, message in messages:
+        for field in message.keys() - _FIELDS:
+            yield f"{place}: unknown field {field!r:.80}"
+
+
+def block_fields_known(messages: Messages) -> Iterator[str]:
+    for place, message in messages:
+        for inner, block in _blocks(place, message):
+            kind = block.get("type")
+            for field in block.keys() - {"type", kind} - VENDORS if isinstance(kind, str) else ():
+                yield f"{inner}: unknown field {field!r:.80} of a {kind:.80} block"
+
+
+def names_allowed(messages: Messages) -> Iterator[str]:
+    for place, message in messages:
+        if "name" in message and message["name"] not in OPENAI_NAMES:
+            yield f"{place}: name {message['name']!r:.80} is not allowed"
+
+
+def call_ids_allowed(messages: Messages) -> Iterator[str]:
+    for place, call in _all_calls(messages):
+        if call.get("id") and call["id"] not in OPENAI_IDS:
+            yield f"{place}: call id {call['id']!r:.80} is not allowed"
+
+
+def call_names_allowed(messages: Messages) -> Iterator[str]:
+    for place, call in _all_calls(messages):
+        name = _called(call).get("name")
+        if name and name not in OPENAI_NAMES:
+            yield f"{place}: name of a function {name!r:.80} is not allowed"
+
+
+def results_are_text(messages: Messages) -> Iterator[str]:
+    for place, message in messages:
+        for inner, block in _blocks(place, message):
+            if message.get("role") == "tool" and block.get("type") == "image_url":
+                yield f"{inner}: an image in a tool message"
+
+
+def media_taken(messages: Messages) -> Iterator[str]:
+    for place, message in messages:
+        for inner, block in _blocks(place, message):
+            if _is_complete(block) and not _is_taken(block):
+                yield f"{inner}: {block.get('type')!r:.80} of a type that is not taken"
+
+
 Rule = Callable[[Messages], Iterator[str]]
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -155,9 +222,18 @@ RULES: Final[tuple[Rule, ...]] = (
     results_called,
     results_single,
 )
+SENT_RULES: Final[tuple[Rule, ...]] = (
+    fields_known,
+    block_fields_known,
+    names_allowed,
+    call_ids_allowed,
+    call_names_allowed,
+    results_are_text,
+    media_taken,
+)
 
+_FIELDS: Final = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio"}) | VENDORS
 _WORDS: Final = ("text",)
-# OpenAI itself wants text alone from a tool; those that speak its language take images there too.
 _BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
     "user": ("text", "image_url", "input_audio", "file"),
     "assistant": ("text", "refusal"),
@@ -202,6 +278,21 @@ def _is_complete(block: Said) -> bool:
             return True
         case _:
             return False
+
+
+def _is_taken(block: Said) -> bool:
+    match block:
+        case {"type": "image_url", "image_url": {"url": str() as url}}:
+            image = Media(kind="image", reference=url)
+            return (held("openai", image) or fetched("openai", image)) is not None
+        case {"type": "file", "file": {"filename": str() as name, "file_data": str() as content}}:
+            return bool(name) and held("openai", Media(kind="file", reference=content)) is not None
+        case {"type": "file", "file": {"file_id": str() as file_id}}:
+            return bool(file_id)
+        case {"type": "input_audio", "input_audio": {"data": str() as content, "format": form}}:
+            return form in ("wav", "mp3") and bool(content) and is_base64(content)
+        case _:
+            return block.get("type") in ("text", "refusal")
 
 
 def _has_content(content: object) -> bool:

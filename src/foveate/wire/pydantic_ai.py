@@ -14,12 +14,14 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import foreign
-from foveate.log.messages import Media, Message, MessageMeta, Outcome, Part, Role, Text, Thinking, ToolCall, ToolResult
-from foveate.log.text import encodable, own_copy
+from foveate.log.foreign import fields_of, foreign
+from foveate.log.messages import Media, Message, MessageMeta, Outcome, Part, Role, Text, Thinking, ToolCall
+from foveate.log.text import encodable
+from foveate.wire.anthropic_blocks import signed
 from foveate.wire.data_uri import data_uri, is_base64, kind_of, usual
-from foveate.wire.fields import arguments_text, mapping, name_of, rest, text_of
+from foveate.wire.fields import arguments_text, json_text, mapping, name_of, rest, text_of
 from foveate.wire.format import Where
+from foveate.wire.pieces import joined, outline
 
 NAME: Final = "pydantic-ai"
 
@@ -32,6 +34,8 @@ URLS: Final[Mapping[str, str]] = {
     "document-url": "file",
     "video-url": "file",
 }
+REDACTED: Final = "redacted_thinking"
+"""The id of thinking that only Anthropic can read."""
 _NOTES: Final = frozenset(
     {
         "instruction-delta",
@@ -127,7 +131,7 @@ def _items(content: Sequence[object], where: str) -> tuple[list[Text | Media], l
             continue
         note = rest(mapping(item, place), frozenset(), place)
         if parts:
-            fields = parts[-1].extra.get(f"@{NAME}", {})
+            fields = fields_of(parts[-1].extra, NAME)
             extra = foreign(NAME, {**fields, "after": [*fields.get("after", ()), note]})
             parts[-1] = msgspec.structs.replace(parts[-1], extra=extra)
         else:
@@ -168,18 +172,16 @@ def _file(raw: Mapping[str, Any], where: str) -> Media | None:
 
 
 def _returned(part: Mapping[str, Any], where: str) -> Message:
-    text, media, form = _answer(part.get("content"), where)
+    pieces, form = _answer(part.get("content"), where)
     fields = _kept(part, "content", "tool_call_id", where=where)
     name_of(part, "tool_name", where)
     if fields["part_kind"] == "tool-return":
         del fields["part_kind"]
     outcome = "retried" if part["part_kind"] == "retry-prompt" else part.get("outcome")
-    result = ToolResult(
-        call_id=name_of(part, "tool_call_id", where),
-        text=text,
-        media=media,
-        extra=foreign(NAME, {"part": fields, **form}),
-    )
+    result = joined(name_of(part, "tool_call_id", where), pieces)
+    shape = outline(result, pieces)
+    notes = {"part": fields, **form, **({} if shape is None else {"content": shape})}
+    result = msgspec.structs.replace(result, extra=foreign(NAME, notes))
     failed = {"is_error": True} if outcome in ("failed", "retried") else {}
     return Message(id="", role="tool", parts=(result,), meta=MessageMeta(outcome=_outcome(outcome)), extra=failed)
 
@@ -191,30 +193,28 @@ def _outcome(said: object) -> Outcome | None:
     return "interrupted" if said == "interrupted" else None
 
 
-def _answer(content: object, where: str) -> tuple[str, tuple[Media, ...], dict[str, Any]]:
-    """What a tool returned as text and files, and how to make the one value of them that it was."""
+def _answer(content: object, where: str) -> tuple[list[Text | Media], dict[str, Any]]:
+    """What a tool returned as texts and files, and how to make the one value of them that it was."""
     match content:
         case str():
-            return encodable(content), (), {}
+            return [Text(text=encodable(content))], {}
         case None:
-            return "", (), {"form": "null"}
+            return [], {"form": "null"}
         case list() | tuple():
             items = [_maybe_file(item, f"{where}, item {index}") for index, item in enumerate(content)]
+            if any(items):
+                return [file or _returned_text(item, where) for item, file in zip(content, items, strict=True)], {}
         case _:
             file = _maybe_file(content, where)
-            return ("", (file,), {"form": "file"}) if file else (_json(content, where), (), {"form": "json"})
-    media = tuple(item for item in items if item is not None)
-    if not media:
-        return _json(content, where), (), {"form": "json"}
-    others = [item for item, file in zip(content, items, strict=True) if file is None]
-    places = [index for index, file in enumerate(items) if file is not None]
-    match others:
-        case []:
-            return "", media, {"form": "files"}
-        case [str() as text]:
-            return encodable(text), media, {"form": "text", "places": places}
-        case _:
-            return _json(others, where), media, {"form": "list", "places": places}
+            if file is not None:
+                return [file], {"form": "file"}
+    return [Text(text=json_text(content, where))], {"form": "json"}
+
+
+def _returned_text(item: object, where: str) -> Text:
+    if isinstance(item, str):
+        return Text(text=encodable(item))
+    return Text(text=json_text(item, where), extra=foreign(NAME, {"form": "json"}))
 
 
 def _maybe_file(item: object, where: str) -> Media | None:
@@ -249,9 +249,7 @@ def _said(part: Mapping[str, Any], kind: str, where: str) -> Part:
             if file is None:
                 raise MessageError(f"{where}: `content` must be of the kind 'binary', got {content.get('kind')!r:.80}")
             fields = _kept(part, "part_kind", "content", where=where)
-            return msgspec.structs.replace(
-                file, extra=foreign(NAME, {**file.extra.get(f"@{NAME}", {}), "part": fields})
-            )
+            return msgspec.structs.replace(file, extra=foreign(NAME, {**fields_of(file.extra, NAME), "part": fields}))
         case _:
             return _words(part, kind, "text", where)
 
@@ -261,11 +259,13 @@ def _thought(part: Mapping[str, Any], where: str) -> Thinking:
     if signature is not None and not isinstance(signature, str):
         raise MessageError(f"{where}: `signature` must be text, got {type(signature).__name__}")
     fields = _kept(part, "part_kind", "content", "signature", where=where)
+    is_anthropic = bool(signature) and fields.get("provider_name") == "anthropic"
+    signer = signed(redacted=fields.get("id") == REDACTED) if is_anthropic else {}
     return Thinking(
         text=text_of(part, "content", where),
         signature=None if signature is None else encodable(signature),
         # Even if there is nothing to keep: thinking goes back only where it came from.
-        extra=foreign(NAME, {"part": fields}),
+        extra={**foreign(NAME, {"part": fields}), **signer},
     )
 
 
@@ -312,13 +312,13 @@ def _words(part: Mapping[str, Any], kind: str, usual_kind: str, where: str) -> T
     if kind in ("builtin-tool-call", "builtin-tool-return") or not isinstance(words, str):
         if kind == usual_kind:
             raise MessageError(f"{where}: `content` must be text, got {type(words).__name__}")
-        return Text(text=_json(part, where), extra=foreign(NAME, {"form": "json"}))
+        return Text(text=json_text(part, where), extra=foreign(NAME, {"form": "json"}))
     fields = _kept(part, key, *(["part_kind"] if kind == usual_kind else []), where=where)
     return Text(text=encodable(words), extra=foreign(NAME, _without_nothing({"part": fields})))
 
 
 def _noted(message: Message, notes: dict[str, Any]) -> Message:
-    fields = message.extra.get(f"@{NAME}", {})
+    fields = fields_of(message.extra, NAME)
     after = [*fields.get("after", ()), *notes.pop("after", ())]
     noted = {**fields, **{key: value for key, value in notes.items() if value or key == "request"}}
     return msgspec.structs.replace(
@@ -333,10 +333,3 @@ def _kept(raw: Mapping[str, Any], *known: str, where: str) -> dict[str, Any]:
 
 def _without_nothing(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value}
-
-
-def _json(value: object, where: str) -> str:
-    try:
-        return msgspec.json.encode(own_copy(value)).decode()
-    except ValueError as error:
-        raise MessageError(f"{where}: only plain JSON can be stored: {error}") from error

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from foveate.log.foreign import fields_of
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.wire.anthropic_blocks import note
 from foveate.wire.attachments import is_address, left_out
-from foveate.wire.data_uri import for_addresses, inline
-from foveate.wire.fields import arguments_object
-from foveate.wire.format import Request
-from foveate.wire.pydantic_ai import NAME, URLS, WORDS
-
-BEGINNING: Final = "[beginning of the conversation]"
-"""What the user says where the assistant would speak first, which providers refuse."""
+from foveate.wire.data_uri import for_addresses, inline, made_of
+from foveate.wire.fields import arguments_object, loaded
+from foveate.wire.format import OPENING, Request
+from foveate.wire.pieces import split
+from foveate.wire.pydantic_ai import NAME, REDACTED, URLS, WORDS
 
 _PROVIDERS: Final = {"anthropic": "anthropic", "gemini": "google", "openai-responses": "openai", "openai": "openai"}
 _FILES: Final = {"image": "image-url", "audio": "audio-url", "file": "document-url"}
@@ -47,18 +45,20 @@ def lower(request: Request) -> list[dict[str, Any]]:
     points where they stand behind a prompt of the user; recorded cache points are not sent again.
     """
     lowered: list[dict[str, Any]] = []
-    if request.system:
+    if request.system and request.system.strip():
         lowered.append(_new_request([{"part_kind": "system-prompt", "content": request.system}]))
     names: dict[str, str] = {}
     for index, message in enumerate(request.messages):
         if message.role == "assistant":
             names.update((call.id, call.name) for call in message.calls)
             if all(part["part_kind"] == "system-prompt" for raw in lowered for part in raw["parts"]):
-                _join(lowered, [{"part_kind": "user-prompt", "content": BEGINNING}], {})
+                _join(lowered, [{"part_kind": "user-prompt", "content": OPENING}], {})
             lowered.append(_lowered_response(message))
         else:
             fields = fields_of(message.extra, NAME).get("request", {})
             _join(lowered, _lowered_parts(message, names, marked=index in request.marks), fields)
+    if not lowered:
+        lowered.append(_new_request([{"part_kind": "user-prompt", "content": OPENING}]))
     for raw in lowered:
         # Everything that is no result keeps its order.
         raw["parts"].sort(key=lambda part: raw["kind"] == "request" and part["part_kind"] not in _RESULTS)
@@ -93,7 +93,7 @@ def _own_part(text: Text, role: str) -> dict[str, Any] | None:
     """The part that a text came as, if it was a part of its own."""
     fields = fields_of(text.extra, NAME)
     if fields.get("form") == "json":
-        raw = _loaded(text.text)
+        raw = loaded(text.text)
         return raw if isinstance(raw, dict) else None
     part = fields.get("part")
     if part is None:
@@ -127,6 +127,8 @@ def _file(media: Media) -> str | dict[str, Any]:
     media_type = {"media_type": media.media_type} if media.media_type else {}
     if fields.get("kind") in URLS:
         return {**fields, "url": media.reference}
+    if fields.get("kind") == "binary":
+        return {**fields, "data": for_addresses(made_of(media.reference).content)}
     if (content := inline(media.reference)) is not None:
         data = {"data": for_addresses(content.content), "kind": "binary"}
         return {"media_type": media.media_type or content.media_type, **fields, **data}
@@ -150,56 +152,45 @@ def _returned(result: ToolResult, message: Message, names: dict[str, str]) -> di
         # They say what the content is, and it is another one now.
         fields.pop("tool_kind", None)
         fields.pop("content_file_digests", None)
-    plain = [result.text, *(_file(media) for media in result.media)] if result.media else result.text
     return {
         "part_kind": "tool-return",
         "tool_name": names.get(result.call_id) or message.meta.tool_name or "tool",
         **({"outcome": "failed"} if message.extra.get("is_error") is True and not fields else {}),
         **fields,
-        "content": came[0] if came else plain,
+        "content": came[0] if came else _pieces(result) if result.media else result.text,
         "tool_call_id": result.call_id,
     }
 
 
 def _as_it_came(result: ToolResult) -> list[Any]:
     """What a tool returned, in a list of one; an empty list if its text or files are no longer those."""
-    fields = fields_of(result.extra, NAME)
-    files = [_file(media) for media in result.media]
-    match fields.get("form"), files:
-        case (None, []):
-            return [result.text]
-        case ("null", []) if not result.text:
+    match fields_of(result.extra, NAME).get("form"), result.text, result.media:
+        case ("null", "", ()):
             return [None]
-        case ("json", []):
-            value = _loaded(result.text)
+        case ("json", text, ()):
+            value = loaded(text)
             return [] if value is None else [value]
-        case ("file", [file]) if not result.text:
-            return [file]
-        case ("files", [*_]) if files and not result.text:
-            return [files]
-        case ("text", _):
-            return _woven([result.text], files, fields["places"])
-        case ("list", _):
-            others = _loaded(result.text)
-            return _woven(others, files, fields["places"]) if isinstance(others, list) else []
+        case ("file", "", (file,)):
+            return [_file(file)]
+        case (None, text, ()):
+            return [text]
+        case (None, _, _):
+            return [_pieces(result)]
         case _:
             return []
 
 
-def _woven(others: list[Any], files: list[Any], places: list[int]) -> list[Any]:
-    if len(files) != len(places) or max(places) >= len(others) + len(files):
-        return []
-    woven = list(others)
-    for place, file in zip(places, files, strict=True):
-        woven.insert(place, file)
-    return [woven]
+def _pieces(result: ToolResult) -> list[Any]:
+    pieces = split(result, fields_of(result.extra, NAME).get("content"))
+    return [_returned_item(piece) for piece in pieces]
 
 
-def _loaded(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+def _returned_item(piece: Text | Media) -> Any:
+    if isinstance(piece, Media):
+        return _file(piece)
+    # A text stays one if it is no JSON any more.
+    is_json = fields_of(piece.extra, NAME).get("form") == "json"
+    return piece.text if not is_json or (piece.text != "null" and loaded(piece.text) is None) else loaded(piece.text)
 
 
 # --- responses ----------------------------------------------------------------------------------------------------
@@ -253,17 +244,24 @@ def _thought(thinking: Thinking, message: Message) -> dict[str, Any] | None:
         return dict(fields)
     signature = {} if thinking.signature is None else {"signature": thinking.signature}
     if fields is None:
-        provider = next((name for format, name in _PROVIDERS.items() if format in _formats(message, thinking)), None)
+        provider = _signer(message, thinking)
         if provider is None or not signature:
             return None
-        fields = {"provider_name": provider}
+        redacted = {"id": REDACTED} if note(thinking.extra, "redacted") else {}
+        fields = {"provider_name": provider, **redacted}
     return {"part_kind": "thinking", "content": thinking.text, **signature, **fields}
 
 
-def _formats(message: Message, *parts: Thinking) -> frozenset[str]:
-    """The formats for which a message or its parts keep something."""
-    extras = (message.extra, *(part.extra for part in parts))
-    return frozenset(key.removeprefix("@") for extra in extras for key in extra if key.startswith("@"))
+def _signer(message: Message, thinking: Thinking) -> str | None:
+    """The provider whose format a message or its thinking keeps something for."""
+    return next(
+        (
+            provider
+            for format, provider in _PROVIDERS.items()
+            if fields_of(message.extra, format) or fields_of(thinking.extra, format)
+        ),
+        None,
+    )
 
 
 # --- lowering -----------------------------------------------------------------------------------------------------

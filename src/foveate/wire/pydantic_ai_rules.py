@@ -1,4 +1,4 @@
-"""What pydantic-ai, or a model behind it, refuses in a history.
+"""What a history for pydantic-ai must be as Foveate sends it; pydantic-ai and the models behind it take more.
 
 - `is_a_history`: a list of messages with something in it.
 - `messages_are_of_a_kind`: each is a request or a response, and has parts.

@@ -9,12 +9,20 @@ from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
 from foveate.log.messages import Media, Text
 from foveate.log.text import encodable
-from foveate.wire.attachments import inline
+from foveate.wire.attachments import data_uri, fetched, held, inline, shown_kind
+from foveate.wire.data_uri import kind_of
 from foveate.wire.fields import arguments_text, mapping, rest
 
 NAME: Final = "openai-responses"
 
 _NOTHING: Final[frozenset[str]] = frozenset()
+_DETAILS: Final = frozenset({"low", "high", "auto", "original"})
+_LONGEST_NAME: Final = 200
+_GOOGLES: Final = tuple(
+    f"https://{host}/"
+    for host in ("generativelanguage.googleapis.com", "youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be")
+)
+"""Addresses that Gemini alone takes media from."""
 
 
 def parts_of(content: object, kind: str, where: str) -> tuple[Text | Media, ...]:
@@ -47,15 +55,45 @@ def block_of(part: Text | Media, kind: str) -> dict[str, Any]:
     kept = fields_of(part.extra, NAME)
     block: dict[str, Any] = kept.get("block", {})
     match part:
-        case Text() if kept.get("raw") is True:
-            return dict(block)
+        case Text(text=text) if kept.get("raw") is True:
+            return dict(block) if text == _unread(block) else {"type": kind, "text": text}
         case Text(text=text):
             type = str(block.get("type", kind))
             return {"type": type, "refusal" if type == "refusal" else "text": text, **block}
+        case Media(reference=reference) if isinstance(kept.get("sound"), dict):
+            data = reference.partition(";base64,")[2]
+            return {**block, "type": "input_audio", "input_audio": {**kept["sound"], "data": data}}
         case Media(reference=reference, extra=extra):
             detail = {"detail": extra["detail"]} if "detail" in extra else {}
             type, by = ("input_image", "image_url") if part.kind == "image" else ("input_file", "file_url")
             return {"type": type, kept.get("by", by): reference, **detail, **block}
+
+
+def sent_media(media: Media) -> dict[str, Any] | None:
+    """The block of an image or a file with what the provider takes of it; None if it does not take it."""
+    kept = fields_of(media.extra, NAME)
+    kind = media.kind if kept.get("by") == "file_id" else shown_kind(media)
+    type = "input_image" if kind == "image" else "input_file"
+    detail = media.extra.get("detail")
+    shown = {"detail": detail} if type == "input_image" and isinstance(detail, str) and detail in _DETAILS else {}
+    if kept.get("by") == "file_id":
+        return {"type": type, "file_id": media.reference, **shown}
+    if (content := held(NAME, media)) is not None:
+        if kind_of(content.media_type) == "image":
+            return {"type": "input_image", "image_url": data_uri(*content), **shown}
+        return {"type": "input_file", "filename": _filename(media), "file_data": data_uri(*content)}
+    address = fetched(NAME, media)
+    if address is None or address.startswith(_GOOGLES):
+        return None
+    return {"type": type, "image_url" if type == "input_image" else "file_url": address, **shown}
+
+
+def _filename(media: Media) -> str:
+    """The name of a file, which must have one; OpenAI chat blocks say it inside."""
+    file = media.extra.get("file")
+    given = [file, fields_of(media.extra, NAME).get("block")]
+    names = (fields.get("filename") for fields in given if isinstance(fields, dict))
+    return next((name[-_LONGEST_NAME:] for name in names if isinstance(name, str) and name.strip()), "file")
 
 
 def _part(raw: object, kind: str, where: str) -> Text | Media:
@@ -71,7 +109,32 @@ def _part(raw: object, kind: str, where: str) -> Text | Media:
         media = _media(block, type, where)
         if media is not None:
             return media
-    return Text(text="", extra=foreign(NAME, {"raw": True, "block": rest(block, _NOTHING, where)}))
+    if type == "input_audio" and (sound := _sound(block, where)) is not None:
+        return sound
+    raw = rest(block, _NOTHING, where)
+    return Text(text=_unread(raw), extra=foreign(NAME, {"raw": True, "block": raw}))
+
+
+def _unread(block: Mapping[str, Any]) -> str:
+    """What stands for a block of which nothing can be read."""
+    return encodable(f"[{str(block.get('type'))[:80]} left out]")
+
+
+def _sound(block: Mapping[str, Any], where: str) -> Media | None:
+    """What can be heard in a block; None if it does not say what that is."""
+    inner = block.get("input_audio")
+    match inner:
+        case {"data": str() as data, "format": str() as form} if data and form.isalnum():
+            fields = rest(block, frozenset({"type", "input_audio"}), where)
+            kept = {
+                "sound": rest(mapping(inner, where), frozenset({"data"}), where),
+                **({"block": fields} if fields else {}),
+            }
+            media_type = f"audio/{encodable(form)}"
+            reference = data_uri(media_type, encodable(data))
+            return Media(kind="audio", reference=reference, media_type=media_type, extra=foreign(NAME, kept))
+        case _:
+            return None
 
 
 def _media(block: Mapping[str, Any], type: str, where: str) -> Media | None:
@@ -85,6 +148,6 @@ def _media(block: Mapping[str, Any], type: str, where: str) -> Media | None:
     return Media(
         kind="image" if type == "input_image" else "file",
         reference=encodable(block[by]),
-        media_type=held.media_type if (held := inline(block[by])) is not None else None,
+        media_type=found.media_type if (found := inline(block[by])) is not None else None,
         extra={**detail, **foreign(NAME, kept)},
     )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
-from foveate.wire.attachments import data_uri, inline, is_address, left_out
-from foveate.wire.format import Request
-from foveate.wire.names import fitting
+from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.wire.answer_format import answer_format
+from foveate.wire.attachments import left_out
+from foveate.wire.format import OPENING, Request
+from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS, spelling
 from foveate.wire.openai_responses import (
+    APPROVAL,
     CUSTOM,
     FUNCTION,
     answers_as_it_came,
+    as_it_ran,
     call_item,
     custom_input,
     is_as_it_came,
@@ -24,51 +26,60 @@ from foveate.wire.openai_responses import (
     output_item,
     role_of,
 )
-from foveate.wire.responses_blocks import NAME, block_of
+from foveate.wire.responses_blocks import NAME, parts_of, sent_media
+from foveate.wire.responses_items import FIELDS, LONGEST_ID, hosted, sent
 from foveate.wire.tools import responses_tools
 
-LONGEST_ID: Final = 64
-LONGEST_NAME: Final = 64
-VALID_ID: Final = re.compile(r"[^\x00-\x1f]{1,64}")
-VALID_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 PREFIXES: Final = {"message": "msg_", "reasoning": "rs_", FUNCTION: "fc_", CUSTOM: "ctc_"}
 """How the ids of items begin; another beginning is refused."""
-_TAKEN_BLOCKS: Final = frozenset({"input_text", "input_image", "input_file"})
-_DETAILS: Final = frozenset({"low", "high", "auto", "original"})
 
 
 def lower(request: Request) -> dict[str, Any]:
-    """The keywords of a call: `instructions`, `input`, `tools`.
+    """The keywords of a call: `instructions`, `input`, `tools`, `text`.
 
-    Reasoning is sent with what followed it, or not at all; without it, the ids of what followed are left out too, and
-    so is what the provider ran itself.
+    Items have the fields that the provider takes, and no others. Reasoning is sent with what followed it, or not at
+    all; without it, the ids of what followed are left out too, and what the provider ran itself is said in words. So it
+    is wherever there is no reasoning to it although the request has some, and where it is too large.
     """
     lowering = _lowering(request)
     items: list[dict[str, Any]] = []
-    kinds: dict[str, str] = {}
     for message in request.messages:
         if message.result is not None:
-            items.append(_output(message.result, lowering, kinds))
+            items.append(_output(message.result, lowering))
         elif message.role == "assistant":
-            for item in _settled(list(_entries(message, lowering)), lowering.seen):
-                items.append(item)
-                if "call_id" in item:
-                    kinds[item["call_id"]] = item["type"]
-        elif content := [block for part in message.parts if (block := _told_block(part)) is not None]:
-            items.append({"type": "message", "role": role_of(message), "content": content})
+            items += _settled(list(_entries(message, lowering)), lowering)
+        elif (item := _told(message, lowering)) is not None:
+            items.append(item)
     instructions = {"instructions": request.system} if request.system and request.system.strip() else {}
-    tools = responses_tools(request.tools)
-    return {**instructions, "input": items, **({"tools": tools} if tools else {})}
+    tools = responses_tools(request.tools, lowering.names)
+    return {
+        **instructions,
+        "input": items or [_words("user", OPENING)],
+        **({"tools": tools} if tools else {}),
+        **_text(request.response_format),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lowering:
-    """What is known of the whole request: its results, its names, and the item ids that were sent already."""
+    """What is known of the whole request, and of what was sent of it: ids of items, kinds of calls, open approvals."""
 
-    results: dict[str, ToolResult]
-    ids: dict[str, str]
-    names: dict[str, str]
-    seen: set[str]
+    results: Mapping[str, ToolResult]
+    ids: Mapping[str, str]
+    names: Mapping[str, str]
+    reasons: bool
+    seen: set[str] = field(default_factory=set)
+    kinds: dict[str, str] = field(default_factory=dict)
+    approvals: set[str] = field(default_factory=set)
+
+    def note(self, item: dict[str, Any]) -> None:
+        """Note an item that is sent."""
+        if isinstance(item.get("id"), str):
+            self.seen.add(item["id"])
+        if "call_id" in item:
+            self.kinds[item["call_id"]] = item["type"]
+        if item["type"] == "mcp_approval_request":
+            self.approvals.add(item["id"])
 
 
 class _Entry(NamedTuple):
@@ -80,22 +91,45 @@ class _Entry(NamedTuple):
 
 
 def _lowering(request: Request) -> _Lowering:
-    calls = [call for message in request.messages for call in message.calls]
-    results = [message.result for message in request.messages if message.result is not None]
-    ids = [*(call.id for call in calls), *(result.call_id for result in results)]
+    spelt = spelling(request, names=OPENAI_NAMES, ids=RESPONSES_IDS)
+    parts = [part for message in request.messages if message.role == "assistant" for part in message.parts]
     return _Lowering(
-        results={result.call_id: result for result in results},
-        ids=fitting(ids, VALID_ID, longest=LONGEST_ID),
-        names=fitting((call.name for call in calls), VALID_NAME, longest=LONGEST_NAME),
-        seen=set(),
+        results={message.result.call_id: message.result for message in request.messages if message.result is not None},
+        ids=spelt.ids,
+        names=spelt.names,
+        reasons=any(part.extra and _is_of_reasoning(part) for part in parts),
     )
+
+
+def _is_of_reasoning(part: Part) -> bool:
+    return item_fields(part.extra).get("type") == "reasoning" or fields_of(part.extra, NAME).get("led") is True
+
+
+def _text(response_format: dict[str, Any] | None) -> dict[str, Any]:
+    asked = answer_format(response_format)
+    if asked is None:
+        return {}
+    if asked.schema is None:
+        return {"text": {"format": {"type": "json_object"}}}
+    more = {"strict": asked.strict, "description": asked.description}
+    known = {key: value for key, value in more.items() if value is not None}
+    return {"text": {"format": {"type": "json_schema", "name": asked.name, "schema": asked.schema, **known}}}
+
+
+def _words(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+# --- what the model said ----------------------------------------------------------------------------------------------
 
 
 def _entries(message: Message, lowering: _Lowering) -> Iterator[_Entry]:
     """The items of what the model said, in order."""
     said: list[Text | Media] = []
     for part in message.parts:
-        if isinstance(part, Text | Media):
+        ran = as_it_ran(part)
+        if isinstance(part, Text | Media) and ran is None:
             if said and "item" in fields_of(part.extra, NAME):
                 yield _said(said)
                 said = []
@@ -106,6 +140,8 @@ def _entries(message: Message, lowering: _Lowering) -> Iterator[_Entry]:
             said = []
         if isinstance(part, ToolCall):
             yield _call(part, lowering)
+        elif ran is not None and isinstance(part, Text):
+            yield _ran(ran, part.text, lowering)
         elif isinstance(part, Thinking) and "item" in fields_of(part.extra, NAME):
             yield _own(item_fields(part.extra))
     if said:
@@ -116,7 +152,7 @@ def _said(parts: list[Text | Media]) -> _Entry:
     content = [block for part in parts if (block := _said_block(part)) is not None]
     if not content:
         return _Entry(None, None)
-    item = {"type": "message", "role": "assistant", "content": content, **_known(item_fields(parts[0].extra))}
+    item = sent({**item_fields(parts[0].extra), "type": "message", "role": "assistant", "content": content})
     return _Entry(_with_valid_id(item), _without_id(item))
 
 
@@ -125,16 +161,16 @@ def _call(call: ToolCall, lowering: _Lowering) -> _Entry:
     call_id, name = lowering.ids[call.id], lowering.names[call.name]
     plain: dict[str, Any] = {"type": FUNCTION, "call_id": call_id, "name": name, "arguments": call.arguments}
     if kind == FUNCTION:
-        item = {**plain, **_known(item_fields(call.extra))}
+        item = sent({**item_fields(call.extra), **plain})
         return _Entry(_with_valid_id(item), _without_id(item))
     if kind == CUSTOM:
-        fields = _known(item_fields(call.extra))
-        item = {"type": kind, "call_id": call_id, "name": name, "input": custom_input(call), **fields}
+        given = {"type": kind, "call_id": call_id, "name": name, "input": custom_input(call)}
+        item = sent({**item_fields(call.extra), **given})
         return _Entry(_with_valid_id(item), _without_id(item))
     # Calls of other kinds have their own forms of question and answer: both as they came, or both as a function's.
     result = lowering.results.get(call.id)
-    if result is not None and is_as_it_came(call) and _is_native(result, kind):
-        return _Entry({**_known(call_item(call)), "call_id": call_id}, plain)
+    if kind in FIELDS and result is not None and is_as_it_came(call) and _is_native(result, kind):
+        return _Entry(sent({**call_item(call), "call_id": call_id}), plain)
     return _Entry(plain, plain)
 
 
@@ -143,18 +179,32 @@ def _is_native(result: ToolResult, kind: str) -> bool:
     return kept.get("type") == f"{kind}_output" and ("output" not in kept or answers_as_it_came(result))
 
 
+def _ran(item: dict[str, Any], text: str, lowering: _Lowering) -> _Entry:
+    """What the provider ran itself: as it takes it back, or in words."""
+    fields, words = hosted(item), _words("assistant", text)
+    if fields is None or lowering.reasons:
+        return _Entry(fields, words)
+    if fields["id"] in lowering.seen:
+        return _Entry(None, words)
+    lowering.seen.add(fields["id"])
+    return _Entry(fields, fields)
+
+
 def _own(item: dict[str, Any]) -> _Entry:
-    """Reasoning, or what the provider ran itself."""
-    item = _known(item)
-    if item.get("type") == "reasoning":
-        item = _with_valid_id({**item, "summary": item.get("summary", [])})
-        replayable = bool(item.get("encrypted_content")) or "id" in item
-        return _Entry(item if replayable and isinstance(item["summary"], list) else None, None, reasoning=True)
-    hosted = str(item.get("type", "")).endswith("_call")
-    return _Entry(item if hosted else None, None)
+    """Reasoning, or the context that the provider made small."""
+    item = sent(item)
+    match item:
+        case {"type": "reasoning"}:
+            item = _with_valid_id({"summary": [], **item})
+            replayable = isinstance(item.get("encrypted_content"), str) or "id" in item
+            return _Entry(item if replayable and isinstance(item["summary"], list) else None, None, reasoning=True)
+        case {"type": "compaction", "encrypted_content": str() as content} if content:
+            return _Entry(_without_id(item), _without_id(item))
+        case _:
+            return _Entry(None, None)
 
 
-def _settled(entries: list[_Entry], seen: set[str]) -> Iterator[dict[str, Any]]:
+def _settled(entries: list[_Entry], lowering: _Lowering) -> Iterator[dict[str, Any]]:
     """The items that are sent: each stretch behind its reasoning, or as if there had been none."""
     start = 0
     while start < len(entries):
@@ -165,15 +215,17 @@ def _settled(entries: list[_Entry], seen: set[str]) -> Iterator[dict[str, Any]]:
         while end < len(entries) and not entries[end].reasoning:
             end += 1
         stretch = entries[start:end]
-        led = start < head < end and _can_be_replayed(stretch, head - start, seen)
-        yield from (item for entry in stretch if (item := entry.led if led else entry.alone) is not None)
-        if led:
-            seen.update(_ids(stretch))
+        led = start < head < end and _can_be_replayed(stretch, head - start, lowering.seen)
+        for entry in stretch:
+            item = entry.led if led and entry.led is not None else entry.alone
+            if item is not None:
+                lowering.note(item)
+                yield item
         start = end
 
 
 def _can_be_replayed(stretch: Sequence[_Entry], head: int, seen: set[str]) -> bool:
-    ids = _ids(stretch)
+    ids = [str(entry.led["id"]) for entry in stretch if entry.led is not None and "id" in entry.led]
     # The provider refuses reasoning without the very item that followed it, and an id that was there before.
     return (
         all(entry.led is not None for entry in stretch[: head + 1])
@@ -182,52 +234,14 @@ def _can_be_replayed(stretch: Sequence[_Entry], head: int, seen: set[str]) -> bo
     )
 
 
-def _ids(stretch: Sequence[_Entry]) -> list[str]:
-    return [str(entry.led["id"]) for entry in stretch if entry.led is not None and "id" in entry.led]
-
-
-def _known(fields: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if value is not None}
-
-
 def _with_valid_id(item: dict[str, Any]) -> dict[str, Any]:
     named, prefix = item.get("id"), PREFIXES[item["type"]]
-    fits = isinstance(named, str) and named.startswith(prefix) and named != prefix
+    fits = isinstance(named, str) and named.startswith(prefix) and len(prefix) < len(named) <= LONGEST_ID
     return item if fits else _without_id(item)
 
 
 def _without_id(item: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in item.items() if key != "id"}
-
-
-def _output(result: ToolResult, lowering: _Lowering, kinds: dict[str, str]) -> dict[str, Any]:
-    call_id = lowering.ids[result.call_id]
-    kind = kinds.get(call_id, FUNCTION)
-    if kind in (FUNCTION, CUSTOM):
-        return {"type": f"{kind}_output", "call_id": call_id, "output": _answer(result)}
-    item = _known(output_item(result, kind))
-    return {**item, "id" if "call_id" not in item else "call_id": call_id}
-
-
-def _answer(result: ToolResult) -> Any:
-    if answers_as_it_came(result) and _is_taken(output := fields_of(result.extra, NAME)["output"]):
-        return output
-    if not result.media:
-        return result.text
-    parts = [*([Text(text=result.text)] if result.text.strip() else []), *result.media]
-    return [block for part in parts if (block := _told_block(part)) is not None]
-
-
-def _is_taken(output: object) -> bool:
-    """Whether a list of blocks can be sent as it came."""
-    return (
-        isinstance(output, list)
-        and bool(output)
-        and all(
-            isinstance(block, dict) and block.get("type") in _TAKEN_BLOCKS and block.get("text", "?")
-            for block in output
-        )
-    )
 
 
 def _said_block(part: Text | Media) -> dict[str, Any] | None:
@@ -239,41 +253,50 @@ def _said_block(part: Text | Media) -> dict[str, Any] | None:
         return None
     if block.get("type") == "refusal":
         return {"type": "refusal", "refusal": part.text}
-    fields = {key: block[key] for key in ("annotations", "logprobs") if isinstance(block.get(key), list)}
-    return {"type": "output_text", "text": part.text, **fields}
+    # What was noted of the text has no bound, and tells the model nothing.
+    annotations: dict[str, Any] = {"annotations": []} if isinstance(block.get("annotations"), list) else {}
+    return {"type": "output_text", "text": part.text, **annotations}
 
 
-def _told_block(part: object) -> dict[str, Any] | None:
-    """A block of what the model is told."""
+# --- what the model is told -------------------------------------------------------------------------------------------
+
+
+def _told(message: Message, lowering: _Lowering) -> dict[str, Any] | None:
+    ran = as_it_ran(message.parts[0]) if len(message.parts) == 1 else None
+    asked = str(ran.get("approval_request_id")) if ran is not None and ran.get("type") == APPROVAL else ""
+    if ran is not None and asked in lowering.approvals:
+        lowering.approvals.discard(asked)
+        return _without_id(sent({**ran, "approve": ran.get("approve") is True}))
+    role = role_of(message)
+    content = [block for part in message.parts if (block := _told_block(part, role)) is not None]
+    return {"type": "message", "role": role, "content": content} if content else None
+
+
+def _output(result: ToolResult, lowering: _Lowering) -> dict[str, Any]:
+    call_id = lowering.ids[result.call_id]
+    kind = lowering.kinds.get(call_id, FUNCTION)
+    if kind in (FUNCTION, CUSTOM):
+        return {"type": f"{kind}_output", "call_id": call_id, "output": _answer(result)}
+    item = sent(output_item(result, kind))
+    return {**item, "id" if "call_id" not in item else "call_id": call_id}
+
+
+def _answer(result: ToolResult) -> Any:
+    kept = fields_of(result.extra, NAME).get("output")
+    as_it_came = isinstance(kept, list) and answers_as_it_came(result)
+    if not as_it_came and not result.media:
+        return result.text
+    parts = parts_of(kept, "input_text", "result") if as_it_came else (Text(text=result.text), *result.media)
+    return [block for part in parts if (block := _told_block(part, "tool")) is not None] or result.text
+
+
+def _told_block(part: object, role: str) -> dict[str, Any] | None:
+    """A block of what the model is told; a system prompt is text alone."""
     match part:
-        case Text(extra=extra) if fields_of(extra, NAME).get("raw") is True:
-            block = block_of(part, "input_text")
-            return block if str(block["type"]).startswith("input_") else None
         case Text(text=text):
             return {"type": "input_text", "text": text} if text.strip() else None
         case Media():
-            return _media_block(part)
+            block = None if role in ("system", "developer") else sent_media(part)
+            return {"type": "input_text", "text": left_out(part)} if block is None else block
         case _:
             return None
-
-
-def _media_block(media: Media) -> dict[str, Any]:
-    if fields_of(media.extra, NAME).get("by") is not None:
-        return block_of(media, "input_text")
-    held = inline(media.reference)
-    if media.kind == "image" and (held is not None or is_address(media.reference)):
-        detail = media.extra.get("detail")
-        shown = {"detail": detail} if isinstance(detail, str) and detail in _DETAILS else {}
-        return {"type": "input_image", "image_url": data_uri(*held) if held else media.reference, **shown}
-    if media.kind == "file" and held is not None:
-        return {"type": "input_file", "filename": _filename(media), "file_data": data_uri(*held)}
-    if media.kind == "file" and is_address(media.reference):
-        return {"type": "input_file", "file_url": media.reference}
-    return {"type": "input_text", "text": left_out(media)}
-
-
-def _filename(media: Media) -> str:
-    """The name of a file, which must have one; OpenAI chat blocks say it inside."""
-    file = media.extra.get("file")
-    name = file.get("filename") if isinstance(file, dict) else None
-    return name if isinstance(name, str) and name else "file"

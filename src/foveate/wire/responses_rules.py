@@ -1,11 +1,20 @@
 """What OpenAI Responses refuses in a request.
 
+Requests are judged as Foveate sends them, which is narrower than what the provider takes: it takes easy messages, calls
+without an output, and fields and types that come with newer models.
+
 - `input_given`: `input` is a list with something in it.
 - `instructions_say_something`: `instructions`, if there are any, are text.
+- `tools_fit`: a tool has a `type`; a function and a custom tool have a name that is allowed and that no other tool has,
+  and a function has `parameters` of an object.
+- `answer_format_fits`: the `format` in `text` is of a known type, and one by a schema has a name and that schema.
 - `items_typed`: each item is an object with a `type`.
+- `fields_known`: an item and its blocks are of types that are taken, and have no other fields than these take.
 - `roles_known`: a message is of the user, the assistant, the system or the developer.
 - `content_given`: a message says something, and none of its blocks is empty.
 - `content_fits_role`: the assistant has `output_text` and `refusal` blocks, all others `input_…` ones.
+- `system_is_text`: the system and the developer say text alone.
+- `media_taken`: an image or a file is of a type that is taken, and says where it is.
 - `calls_named`: a call of a function or a custom tool has a name that is allowed.
 - `calls_filled`: a function has `arguments` as text, a custom tool `input` as text.
 - `call_ids_fit`: a call and an output have a `call_id` of 1 to 64 characters.
@@ -15,7 +24,8 @@
 - `outputs_given`: the output of a function or a custom tool is text or a list of `input_…` blocks.
 - `reasoning_replayable`: reasoning has a `summary`, and `encrypted_content` or an `id`.
 - `reasoning_followed`: reasoning stands before something else that the model did.
-- `hosted_behind_reasoning`: what the provider ran itself is sent only behind reasoning.
+- `hosted_behind_reasoning`: where there is reasoning at all, what the provider ran itself stands behind some.
+- `approvals_asked`: an approval stands behind the request for it, and there is one to a request.
 - `item_ids_fit`: the id of an item begins as those of its type do, and is there once.
 """
 
@@ -25,10 +35,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from foveate.wire.responses_lowering import LONGEST_ID, PREFIXES, VALID_NAME
+from foveate.wire.attachments import is_address, takes
+from foveate.wire.data_uri import inline, kind_of
+from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS
+from foveate.wire.responses_items import FIELDS
+from foveate.wire.responses_lowering import PREFIXES
 
-_ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
+_ROLES: Final = ("user", "assistant", "system", "developer")
 _SAID: Final = frozenset({"output_text", "refusal"})
+_BLOCKS: Final = {
+    "input_text": frozenset({"type", "text"}),
+    "output_text": frozenset({"type", "text", "annotations"}),
+    "refusal": frozenset({"type", "refusal"}),
+    "input_image": frozenset({"type", "image_url", "file_id", "detail"}),
+    "input_file": frozenset({"type", "file_id", "file_url", "file_data", "filename"}),
+}
+_SOURCES: Final = ("image_url", "file_url", "file_data")
 
 Items = list[Mapping[str, Any]]
 Rule = Callable[[Items], Iterator[str]]
@@ -38,7 +60,7 @@ def problems(payload: object) -> list[str]:
     """Everything that would be refused, rule by rule; empty for a valid request."""
     if not isinstance(payload, Mapping):
         return [f"a request is an object, not {type(payload).__name__}"]
-    found = [*input_given(payload), *instructions_say_something(payload)]
+    found = [problem for rule in WHOLE for problem in rule(payload)]
     raw = payload.get("input")
     if not isinstance(raw, list):
         return found
@@ -60,10 +82,53 @@ def instructions_say_something(payload: Mapping[str, Any]) -> Iterator[str]:
             yield "`instructions` are empty"
 
 
+def tools_fit(payload: Mapping[str, Any]) -> Iterator[str]:
+    given = payload.get("tools", [])
+    tools: list[Any] = given if isinstance(given, list) else [None]
+    names: Counter[str] = Counter()
+    for index, tool in enumerate(tools):
+        kind = tool.get("type") if isinstance(tool, Mapping) else None
+        if not isinstance(tool, Mapping) or not isinstance(kind, str):
+            yield f"tool {index}: no object with a `type`"
+        elif kind in ("function", "custom"):
+            if tool.get("name") not in OPENAI_NAMES:
+                yield f"tool {index}: the name {tool.get('name')!r:.80}"
+            schema = tool.get("parameters")
+            if kind == "function" and not (isinstance(schema, Mapping) and schema.get("type") == "object"):
+                yield f"tool {index}: `parameters` are not those of an object"
+            names[str(tool.get("name"))] += 1
+    yield from (f"the tool {name!r:.80} is there {times} times" for name, times in names.items() if times > 1)
+
+
+def answer_format_fits(payload: Mapping[str, Any]) -> Iterator[str]:
+    if "text" not in payload:
+        return
+    match payload["text"]:
+        case {"format": {"type": "json_object" | "text"}}:
+            return
+        case {"format": {"type": "json_schema", "name": name, "schema": Mapping()}} if name in OPENAI_NAMES:
+            return
+        case text:
+            yield f"`text` has no known `format`: {text!r:.100}"
+
+
 def items_typed(items: list[Any]) -> Iterator[str]:
     for index, item in enumerate(items):
         if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
             yield f"item {index}: no object with a `type`"
+
+
+def fields_known(items: Items) -> Iterator[str]:
+    for index, item in enumerate(items):
+        kind = str(item.get("type"))
+        if kind not in FIELDS:
+            yield f"item {index}: type {kind!r:.80} is not sent"
+        elif odd := item.keys() - FIELDS[kind]:
+            yield f"item {index}: {kind} with {sorted(map(str, odd))!r:.100}"
+        for block in _blocks(item):
+            fields = _BLOCKS.get(str(block.get("type")), frozenset())
+            if odd := block.keys() - fields:
+                yield f"item {index}: block {block.get('type')!r:.80} with {sorted(map(str, odd))!r:.100}"
 
 
 def roles_known(items: Items) -> Iterator[str]:
@@ -88,11 +153,24 @@ def content_fits_role(items: Items) -> Iterator[str]:
                 yield f"item {index}: block {kind!r} in a message of {item.get('role')!r}"
 
 
+def system_is_text(items: Items) -> Iterator[str]:
+    for index, item in _messages(items):
+        if item.get("role") in ("system", "developer") and {*_block_types(item.get("content"))} - {"input_text"}:
+            yield f"item {index}: more than text in a message of {item.get('role')!r}"
+
+
+def media_taken(items: Items) -> Iterator[str]:
+    for index, item in enumerate(items):
+        for block in _blocks(item):
+            if block.get("type") in ("input_image", "input_file") and not _is_taken(block):
+                yield f"item {index}: {block.get('type')} of no type that is taken"
+
+
 def calls_named(items: Items) -> Iterator[str]:
     for index, item in _calls(items):
         if item["type"] in ("function_call", "custom_tool_call"):
             name = item.get("name")
-            if not isinstance(name, str) or not VALID_NAME.fullmatch(name):
+            if name not in OPENAI_NAMES:
                 yield f"item {index}: call with the name {name!r:.80}"
 
 
@@ -107,8 +185,8 @@ def calls_filled(items: Items) -> Iterator[str]:
 def call_ids_fit(items: Items) -> Iterator[str]:
     for index, item in [*_calls(items), *_outputs(items)]:
         call_id = _answered(item)
-        if not isinstance(call_id, str) or not 1 <= len(call_id) <= LONGEST_ID:
-            yield f"item {index}: call id {call_id!r:.100} does not have 1 to {LONGEST_ID} characters"
+        if not isinstance(call_id, str) or not 1 <= len(call_id) <= RESPONSES_IDS.longest:
+            yield f"item {index}: call id {call_id!r:.100} does not have 1 to {RESPONSES_IDS.longest} characters"
 
 
 def call_ids_unique(items: Items) -> Iterator[str]:
@@ -159,11 +237,25 @@ def reasoning_followed(items: Items) -> Iterator[str]:
 
 
 def hosted_behind_reasoning(items: Items) -> Iterator[str]:
+    if not any(item.get("type") == "reasoning" for item in items):
+        return
     led = False
     for index, item in enumerate(items):
         led = item.get("type") == "reasoning" or (led and _is_the_models(item))
         if _is_hosted(item) and not led:
             yield f"item {index}: {item['type']} without its reasoning"
+
+
+def approvals_asked(items: Items) -> Iterator[str]:
+    waiting: set[str] = set()
+    for index, item in enumerate(items):
+        if item.get("type") == "mcp_approval_request":
+            waiting.add(str(item.get("id")))
+        elif item.get("type") == "mcp_approval_response":
+            asked = str(item.get("approval_request_id"))
+            if asked not in waiting:
+                yield f"item {index}: an approval of {asked!r:.80}, which nothing waits for"
+            waiting.discard(asked)
 
 
 def item_ids_fit(items: Items) -> Iterator[str]:
@@ -179,10 +271,14 @@ def item_ids_fit(items: Items) -> Iterator[str]:
         seen.add(named)
 
 
+WHOLE: Final = (input_given, instructions_say_something, tools_fit, answer_format_fits)
 RULES: Final[tuple[Rule, ...]] = (
+    fields_known,
     roles_known,
     content_given,
     content_fits_role,
+    system_is_text,
+    media_taken,
     calls_named,
     calls_filled,
     call_ids_fit,
@@ -193,6 +289,7 @@ RULES: Final[tuple[Rule, ...]] = (
     reasoning_replayable,
     reasoning_followed,
     hosted_behind_reasoning,
+    approvals_asked,
     item_ids_fit,
 )
 
@@ -219,12 +316,13 @@ def _is_output(item: Mapping[str, Any]) -> bool:
 
 
 def _is_hosted(item: Mapping[str, Any]) -> bool:
-    return str(item.get("type", "")).endswith("_call") and not _is_call(item)
+    kind = str(item.get("type", ""))
+    return kind == "mcp_approval_request" or (kind.endswith("_call") and not _is_call(item))
 
 
 def _is_the_models(item: Mapping[str, Any]) -> bool:
     said = item.get("type") == "message" and item.get("role") == "assistant"
-    return said or item.get("type") == "reasoning" or _is_call(item) or _is_hosted(item)
+    return said or item.get("type") in ("reasoning", "compaction") or _is_call(item) or _is_hosted(item)
 
 
 def _answered(item: Mapping[str, Any]) -> object:
@@ -235,6 +333,25 @@ def _answered(item: Mapping[str, Any]) -> object:
 def _block_types(content: object) -> list[str]:
     blocks = content if isinstance(content, list) else []
     return [str(block.get("type")) if isinstance(block, Mapping) else "?" for block in blocks]
+
+
+def _blocks(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The blocks of a message, or of the output of a function or a custom tool."""
+    field = {"message": "content", "function_call_output": "output", "custom_tool_call_output": "output"}
+    blocks = item.get(field.get(str(item.get("type")), ""))
+    return [block for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, list) else []
+
+
+def _is_taken(block: Mapping[str, Any]) -> bool:
+    if isinstance(block.get("file_id"), str) and block["file_id"]:
+        return True
+    source = next((block[key] for key in _SOURCES if key in block), None)
+    if not isinstance(source, str):
+        return False
+    content = inline(source)
+    if content is None:
+        return is_address(source)
+    return takes("openai-responses", kind_of(content.media_type), content.media_type)
 
 
 def _says_something(block: object) -> bool:

@@ -1,68 +1,251 @@
-"""Tool definitions: read from any provider's form, written in the one that is asked for."""
+"""Tool definitions: read from any provider's form, written in the one that is asked for.
+
+A tool that a provider runs itself is sent to that provider as it came and to no other; a tool of free text is one with
+a text as its only argument where there are no such tools; of several tools with one name, the first is sent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from foveate.errors import ConfigError
 
+Owner = Literal["openai", "openai-responses", "anthropic", "gemini"]
 
-class Declared(NamedTuple):
-    """A tool by what all providers want to know of it."""
-
-    name: str
-    description: str
-    schema: dict[str, Any]
+_NO_NAMES: Final[Mapping[str, str]] = {}
 
 
-def declared(tool: Mapping[str, Any]) -> Declared | None:
-    """What a definition says; None for a tool that the provider runs itself, which has no common form."""
-    function = tool.get("function")
-    inner: Mapping[str, Any] = function if isinstance(function, Mapping) else tool
-    name = inner.get("name")
-    if not isinstance(name, str) or not name:
-        raise ConfigError(f"a tool in `tools` has no name: {tool!r:.120}")
-    schema = next((inner[key] for key in ("parameters", "input_schema", "parametersJsonSchema") if key in inner), None)
-    if schema is None and isinstance(tool.get("type"), str) and tool["type"] not in ("function", "custom"):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A tool by what all providers want to know of it.
+
+    `form` is the format it was written in, if only one writes it so; `raw` is the tool as it came. A tool `run` by the
+    provider may have no name; a `custom` one takes free text.
+    """
+
+    name: str = ""
+    description: str = ""
+    schema: dict[str, Any] = field(default_factory=dict)
+    strict: bool | None = None
+    form: Owner | None = None
+    run: bool = False
+    custom: bool = False
+    raw: dict[str, Any]
+
+
+def declared(tool: Mapping[str, Any]) -> list[Declared]:
+    """What a definition says: one tool, several if it is a list of functions, none if nobody can understand it."""
+    functions = next((tool[key] for key in ("functionDeclarations", "function_declarations") if key in tool), None)
+    if isinstance(functions, list | tuple):
+        found = [_function(one, "gemini") for one in functions if isinstance(one, Mapping)]
+        rest = {
+            key: value for key, value in tool.items() if key not in ("functionDeclarations", "function_declarations")
+        }
+        return [*(one for one in found if one is not None), *(declared(rest) if rest else ())]
+    kind = tool.get("type")
+    inner = tool.get(kind) if kind in ("function", "custom") else tool.get("function")
+    if isinstance(inner, Mapping):
+        made = _custom(inner, "openai", tool) if kind == "custom" else _function(inner, "openai", tool)
+    elif kind == "custom" and not _has_schema(tool):
+        made = _custom(tool, "openai-responses", tool)
+    elif kind == "function" or _has_schema(tool) or kind is None:
+        made = _function(tool, _form(tool)) or _run_by_gemini(tool)
+    else:
+        made = _run(tool)
+    return [] if made is None else [made]
+
+
+def refuse_unknown(tools: Iterable[Mapping[str, Any]]) -> None:
+    """Nothing, unless there is a tool that nobody can understand, or a name twice: then a `ConfigError`."""
+    names: set[str] = set()
+    for tool in tools:
+        found = declared(tool)
+        if not found:
+            raise ConfigError(
+                f"a tool in `tools` cannot be understood: {tool!r:.120}; "
+                "give it a `name` and `parameters`, or the form of a provider that runs it"
+            )
+        for name in (one.name for one in found if not one.run):
+            if name in names:
+                raise ConfigError(f"two tools in `tools` have the name {name!r:.80}; give each its own")
+            names.add(name)
+
+
+def tool_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, None]:
+    """The names of tools, in order."""
+    return {one.name: None for tool in tools for one in declared(tool) if one.name}
+
+
+def responses_tools(tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES) -> list[dict[str, Any]]:
+    """As OpenAI Responses has them, under the names to send."""
+    return [_for_responses(one, _sent(one, names)) for one in _for("openai-responses", tools)]
+
+
+def anthropic_tools(tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES) -> list[dict[str, Any]]:
+    """As Anthropic has them, under the names to send."""
+    return [_for_anthropic(one, _sent(one, names)) for one in _for("anthropic", tools)]
+
+
+def gemini_tools(tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES) -> list[dict[str, Any]]:
+    """As Gemini has them, under the names to send: all declarations in one tool, its own tools behind it."""
+    found = list(_for("gemini", tools))
+    functions = [_for_gemini(one, _sent(one, names)) for one in found if not one.run]
+    return [*([{"functionDeclarations": functions}] if functions else []), *(one.raw for one in found if one.run)]
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+_SCHEMAS: Final = (
+    "parameters",
+    "input_schema",
+    "inputSchema",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+)
+_FREE_TEXT: Final = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+_GEMINI_TOOLS: Final = frozenset(
+    {
+        "googlesearch",
+        "googlesearchretrieval",
+        "codeexecution",
+        "urlcontext",
+        "computeruse",
+        "filesearch",
+        "googlemaps",
+        "enterprisewebsearch",
+        "retrieval",
+    }
+)
+_SCHEMA_TYPES: Final = frozenset({"object", "string", "number", "integer", "boolean", "array", "null"})
+_VERSIONED: Final = re.compile(r".*_\d{8}|mcp_toolset")
+# What stands here is a value, in which the names of types mean nothing.
+_VALUES: Final = frozenset({"default", "const", "enum", "example", "examples"})
+
+
+def _has_schema(tool: Mapping[str, Any]) -> bool:
+    return any(key in tool for key in _SCHEMAS)
+
+
+def _form(tool: Mapping[str, Any]) -> Owner | None:
+    if "input_schema" in tool:
+        return "anthropic"
+    return "openai-responses" if tool.get("type") == "function" else None
+
+
+def _function(function: Mapping[str, Any], form: Owner | None, raw: Mapping[str, Any] | None = None) -> Declared | None:
+    name, strict = function.get("name"), function.get("strict")
+    schema = _object(next((function[key] for key in _SCHEMAS if function.get(key) is not None), {}))
+    if not isinstance(name, str) or not name or schema is None:
         return None
-    return Declared(name, str(inner.get("description") or ""), dict(schema or {"type": "object", "properties": {}}))
+    return Declared(
+        name=name,
+        description=_description(function),
+        schema=schema,
+        strict=strict if isinstance(strict, bool) else None,
+        form=form,
+        raw=dict(function if raw is None else raw),
+    )
 
 
-def openai_tools(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """As OpenAI chat has them."""
-    return [
-        dict(tool)
-        if (made := declared(tool)) is None or isinstance(tool.get("function"), Mapping)
-        else {"type": "function", "function": _described(made, "parameters")}
-        for tool in tools
-    ]
+def _custom(tool: Mapping[str, Any], form: Owner, raw: Mapping[str, Any]) -> Declared | None:
+    name = tool.get("name")
+    if not isinstance(name, str) or not name:
+        return None
+    described = _description(tool)
+    return Declared(name=name, description=described, schema=dict(_FREE_TEXT), form=form, custom=True, raw=dict(raw))
 
 
-def responses_tools(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """As OpenAI Responses has them."""
-    return [
-        dict(tool)
-        if (made := declared(tool)) is None or (tool.get("type") == "function" and "name" in tool)
-        else {"type": "function", **_described(made, "parameters")}
-        for tool in tools
-    ]
+def _run(tool: Mapping[str, Any]) -> Declared | None:
+    """A tool with a type of its own, which says who runs it."""
+    kind, name = tool.get("type"), tool.get("name")
+    if not isinstance(kind, str) or not kind or kind in _SCHEMA_TYPES:
+        return None
+    owner: Owner = "anthropic" if _VERSIONED.fullmatch(kind) else "openai-responses"
+    return Declared(name=name if isinstance(name, str) else "", form=owner, run=True, raw=dict(tool))
 
 
-def anthropic_tools(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """As Anthropic has them."""
-    return [
-        dict(tool) if (made := declared(tool)) is None or "input_schema" in tool else _described(made, "input_schema")
-        for tool in tools
-    ]
+def _run_by_gemini(tool: Mapping[str, Any]) -> Declared | None:
+    known = bool(tool) and all(str(key).replace("_", "").lower() in _GEMINI_TOOLS for key in tool)
+    return Declared(form="gemini", run=True, raw=dict(tool)) if known else None
 
 
-def gemini_tools(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """As Gemini has them: all declarations in one tool."""
-    functions = [_described(made, "parametersJsonSchema") for tool in tools if (made := declared(tool)) is not None]
-    return [{"functionDeclarations": functions}] if functions else []
+def _description(tool: Mapping[str, Any]) -> str:
+    description = tool.get("description")
+    return description if isinstance(description, str) else ""
 
 
-def _described(tool: Declared, schema: str) -> dict[str, Any]:
+def _object(schema: object) -> dict[str, Any] | None:
+    """A schema as that of an object, with types spelt as JSON schema spells them; None if it is no schema."""
+    if not isinstance(schema, Mapping):
+        return None
+    try:
+        plain: dict[str, Any] = {"type": "object", **_small(schema), **({} if schema else {"properties": {}})}
+    except RecursionError:
+        return None
+    return plain if plain["type"] == "object" else {**plain, "type": "object"}
+
+
+def _small(schema: Mapping[str, Any]) -> dict[str, Any]:
+    small: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "type" and isinstance(value, str) and value.lower() in _SCHEMA_TYPES:
+            small[key] = value.lower()
+        elif isinstance(value, Mapping) and key not in _VALUES:
+            small[key] = _small(value)
+        elif isinstance(value, list) and key not in _VALUES:
+            small[key] = [_small(one) if isinstance(one, Mapping) else one for one in value]
+        else:
+            small[key] = value
+    return small
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _for(owner: Owner, tools: Iterable[Mapping[str, Any]]) -> Iterator[Declared]:
+    """The tools that a provider can be sent, each name once."""
+    seen: set[str] = set()
+    for one in (one for tool in tools for one in declared(tool)):
+        if (one.run and one.form != owner) or one.name in seen:
+            continue
+        if one.name:
+            seen.add(one.name)
+        yield one
+
+
+def _sent(tool: Declared, names: Mapping[str, str]) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, schema: tool.schema}
+    return {"name": names.get(tool.name, tool.name), **described}
+
+
+def _for_responses(tool: Declared, sent: dict[str, Any]) -> dict[str, Any]:
+    if tool.run:
+        return tool.raw
+    if tool.custom:
+        inner = tool.raw["custom"] if tool.form == "openai" else tool.raw
+        form = {"format": _flat(inner["format"])} if isinstance(inner.get("format"), Mapping) else {}
+        return {**tool.raw, **sent} if tool.form == "openai-responses" else {"type": "custom", **sent, **form}
+    if tool.form == "openai-responses":
+        return {**tool.raw, **sent, "parameters": tool.schema}
+    strict = {} if tool.strict is None else {"strict": tool.strict}
+    return {"type": "function", **sent, "parameters": tool.schema, **strict}
+
+
+def _flat(form: Mapping[str, Any]) -> dict[str, Any]:
+    """The format of free text: chat has the fields of a grammar one level deeper."""
+    grammar = form.get("grammar")
+    return {"type": "grammar", **grammar} if isinstance(grammar, Mapping) else dict(form)
+
+
+def _for_anthropic(tool: Declared, sent: dict[str, Any]) -> dict[str, Any]:
+    if tool.run:
+        return tool.raw
+    own = tool.raw if tool.form == "anthropic" else {}
+    return {**own, **sent, "input_schema": tool.schema}
+
+
+def _for_gemini(tool: Declared, sent: dict[str, Any]) -> dict[str, Any]:
+    return {**tool.raw, **sent} if tool.form == "gemini" else {**sent, "parametersJsonSchema": tool.schema}
