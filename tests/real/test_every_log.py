@@ -79,6 +79,25 @@ def test_all_of_it_imports_and_comes_out_the_same(tmp_path: Path) -> None:
         assert run("export", one["session_id"], "--store", second).stdout_bytes == exported.stdout_bytes
 
 
+GROWING = [log for log in LOGS if log.importer.name in ("claude-code", "codex", "aider") and log.size < 400_000]
+
+
+@pytest.mark.parametrize("log", GROWING, ids=name_of)
+def test_a_log_that_grows_is_taken_in_again_and_again(log: LogFile, tmp_path: Path) -> None:
+    """Cut at any line and imported, then longer, then whole: the store has what one import of the whole gives."""
+    rows = log.paths[0].read_bytes().splitlines(keepends=True)
+    path, store, fresh = tmp_path / log.paths[0].name, str(tmp_path / "a.db"), str(tmp_path / "b.db")
+    for share in (0.3, 0.55, 0.8, 1.0):
+        path.write_bytes(b"".join(rows[: max(1, int(len(rows) * share))]))
+        done = run("import", str(path), "--store", store, "--json")
+        assert done.exit_code == 0 or "there is no message" in done.output, done.output
+    whole = json.loads(run("import", str(path), "--store", fresh, "--json").stdout)
+    for one in whole[0]["sessions"]:
+        name = one["session_id"]
+        grown, at_once = (run("export", name, "--store", place).stdout_bytes for place in (store, fresh))
+        assert grown == at_once
+
+
 @pytest.mark.parametrize("budget", [8_000, 32_000])
 @pytest.mark.parametrize("format", sorted({log.importer.name for log in LOGS}))
 def test_every_compiled_request_passes_its_providers_rules(format: str, budget: int) -> None:

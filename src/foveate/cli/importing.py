@@ -39,6 +39,7 @@ class _Outcome:
     format: str = ""
     arrivals: list[Arrival] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     error: str | None = None
 
 
@@ -119,7 +120,7 @@ def _tried(
     outcome = _Outcome(name, "" if format == "auto" else format)
     try:
         with opening as log:
-            outcome.skipped = log.skipped
+            outcome.skipped, outcome.notes = log.skipped, log.notes
             _bring(store, log, format, new_id, outcome, tell)
     except FoveateError as error:
         outcome.error = str(error) if name in str(error) else f"{name}: {error}"
@@ -223,6 +224,7 @@ def _facts(outcome: _Outcome) -> dict[str, Any]:
             for arrival in outcome.arrivals
         ],
         "skipped": [{"line": one.line, "reason": one.reason} for one in outcome.skipped],
+        "notes": outcome.notes,
         "error": outcome.error,
     }
 
@@ -233,6 +235,9 @@ def _print(outcomes: list[_Outcome], store: str) -> None:
             _print_skipped(outcome)
         if outcome.error is not None:
             typer.secho(f"foveate: {outcome.error}; nothing of it was imported", err=True, fg=typer.colors.RED)
+    if len(outcomes) == 1:
+        for note in outcomes[0].notes:
+            say(f"{outcomes[0].name}: {note}")
     if len(outcomes) == 1 and len(outcomes[0].arrivals) == 1:
         _print_one(outcomes[0].arrivals[0], store)
         return

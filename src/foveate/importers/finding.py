@@ -28,6 +28,8 @@ class LogFile:
     name: str
     paths: tuple[Path, ...]
     importer: Importer
+    # Whether it is a folder's: then it goes by the folder's name, however many files there are by now.
+    is_folder: bool = False
 
     @property
     def size(self) -> int:
@@ -38,7 +40,7 @@ class LogFile:
     def open(self, *, lenient: bool = False) -> Generator[Recorded, None, None]:
         """The log, to be read."""
         first = self.paths[0]
-        if len(self.paths) == 1:
+        if not self.is_folder:
             with opened(first) as file:
                 yield Recorded(name=self.name, file=file, path=first, lenient=lenient)
             return
@@ -59,9 +61,9 @@ class Found:
         self.refused: list[tuple[str, str]] = []
         self.others: list[Path] = []
 
-    def add(self, path: Path, importer: Importer, *more: Path) -> None:
-        """Take note of a log."""
-        self.logs.append(LogFile(name=str(path), paths=more or (path,), importer=importer))
+    def add(self, path: Path, importer: Importer, *parts: Path) -> None:
+        """Take note of a log: a file, or a folder with its parts."""
+        self.logs.append(LogFile(name=str(path), paths=parts or (path,), importer=importer, is_folder=bool(parts)))
 
 
 def logs_in(
@@ -118,7 +120,7 @@ def _look_through(
                 found.add(path, importer)
     if requests:
         # One request a file, and each has all before it: together they are conversations.
-        found.add(folder if len(requests) > 1 else requests[0], LITELLM, *requests)
+        found.add(folder, LITELLM, *requests)
 
 
 def _importer(path: Path, format: str) -> Importer:
