@@ -16,7 +16,7 @@ from foveate.wire.names import (
     OPENAI_IDS,
     OPENAI_NAMES,
     RESPONSES_IDS,
-    original,
+    originals_of,
     restored,
     spelling,
 )
@@ -46,7 +46,8 @@ def test_every_name_fits_and_leads_back(defined: list[str], called: list[str], a
     assert all(sent in names for sent in spelled.names.values())
     assert all(sent in ids for sent in spelled.ids.values())
     assert len(set(spelled.names.values())) == len(spelled.names) == len({*defined, *called})
-    assert [original(spelled.names[name], tools(defined)) for name in defined] == defined
+    originals = originals_of(tools(defined))
+    assert [originals.get(spelled.names[name], spelled.names[name]) for name in defined] == defined
 
 
 def test_an_answer_gets_the_names_of_the_tools_back() -> None:
@@ -59,8 +60,8 @@ def test_an_answer_gets_the_names_of_the_tools_back() -> None:
         parts=(Text(text="x"), ToolCall(id="a", name=sent), ToolCall(id="b", name="write"), ToolCall(id="c", name="?")),
     )
 
-    (back,) = restored([said], defined)
+    (back,) = restored([said], originals_of(defined))
 
     assert sent != "mcp.read"
     assert [call.name for call in back.calls] == ["mcp.read", "write", "?"]
-    assert restored([said], ()) == [said]
+    assert restored([said], {}) == [said]

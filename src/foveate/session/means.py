@@ -15,6 +15,7 @@ from foveate.session.options import Options
 from foveate.session.recollection import Recollection
 from foveate.session.records import Recipe
 from foveate.views.timeline import timeline_of
+from foveate.wire.names import originals_of
 
 
 class Means:
@@ -22,6 +23,8 @@ class Means:
 
     compiler: Compiler
     recipe: Recipe
+    # Names of tools by those that providers were sent for them.
+    originals: dict[str, str]
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -65,6 +68,7 @@ class Means:
 
     def _use(self, framing: FramingSet) -> None:
         self.framing = framing
+        self.originals = originals_of(framing.tools)
         self.compiler = self._options.compiler_for(self.profile, self.counter, framing.tools)
         self.recipe = Recipe(source_of(self.compiler), fingerprint(self.compiler))
         policy = getattr(self.compiler, "policy", None)

@@ -197,7 +197,7 @@ class Session:
 
     def extend(self, messages: Iterable[object], *, time: float | None = None) -> list[str]:
         """Append messages as they arrived, in any known format; all, or none if one is malformed. Returns their ids."""
-        decoded = tuple(restored(decode_any(list(messages)), self._context.tools))
+        decoded = tuple(restored(decode_any(list(messages)), self._means.originals))
         step = AgentStep(messages=decoded, time=records.moment("time", time))
         ids: list[str] = []
 

@@ -74,21 +74,23 @@ def fitting(names: Iterable[str], allowed: re.Pattern[str], *, longest: int) -> 
     return sent
 
 
-def original(name: str, tools: Iterable[Mapping[str, Any]]) -> str:
-    """The name of the tool that a model means by the name it was sent."""
+def originals_of(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The names of tools by all that may have been sent for them; what every provider allows is sent as it is."""
     defined = tool_names(tools)
-    return name if name in defined else _originals(tuple(defined)).get(name, name)
+    odd = [name for name in defined if not all(name in allowed for allowed in _ALL_NAMES)]
+    longest = {allowed.longest for allowed in _ALL_NAMES}
+    # A name that was taken already has the next number; nobody takes many.
+    made = {_made(name, number, most): name for name in odd for most in longest for number in range(2)}
+    return {sent: name for sent, name in made.items() if sent not in defined}
 
 
-def restored(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[Message]:
+def restored(messages: Sequence[Message], originals: Mapping[str, str]) -> Sequence[Message]:
     """Messages whose calls have the names of the tools as they were defined, whatever name was sent for them."""
-    defined = tool_names(tools)
-    originals = _originals(tuple(defined))
     if not originals:
-        return list(messages)
+        return messages
 
     def renamed(part: Part) -> Part:
-        if not isinstance(part, ToolCall) or part.name in defined or part.name not in originals:
+        if not isinstance(part, ToolCall) or part.name not in originals:
             return part
         return msgspec.structs.replace(part, name=originals[part.name])
 
@@ -96,14 +98,6 @@ def restored(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) ->
         msgspec.structs.replace(message, parts=tuple(map(renamed, message.parts))) if message.calls else message
         for message in messages
     ]
-
-
-def _originals(names: tuple[str, ...]) -> dict[str, str]:
-    """Names by all that may have been sent for them; the ones that every provider allows are sent as they are."""
-    odd = [name for name in names if not all(name in allowed for allowed in _ALL_NAMES)]
-    longest = {allowed.longest for allowed in _ALL_NAMES}
-    # A name that was taken already has the next number; nobody takes many.
-    return {_made(name, number, most): name for name in odd for most in longest for number in range(2)}
 
 
 _ALL_NAMES: Final = (OPENAI_NAMES, ANTHROPIC_NAMES, GEMINI_NAMES)
