@@ -183,3 +183,16 @@ def test_no_call_finds_more_than_it_shares_with_the_one_before(
         charge = simulated.send(request, at=now)
         assert 0 <= charge.cached <= 600 * charge.shared <= charge.tokens
         assert charge.cached == 0 or charge.cached >= rules.minimum_tokens
+
+
+@pytest.mark.parametrize("rules", [DEFAULT_RULES, AUTOMATIC])
+def test_an_overhead_that_grew_is_not_in_the_cache_yet(rules: CacheRules) -> None:
+    """After a rewrite, of the hidden prefix only as much can be found as was sent before."""
+    simulated = cache(rules, scale=Scale(overhead=2_000))
+    simulated.send([said(100, str(number)) for number in range(40)])
+    simulated.rescale(Scale(overhead=6_000))
+    charge = simulated.send([said(100, "summary")])
+
+    assert charge.cached <= 2_000
+    assert charge.cause == "rewritten"
+    assert simulated.send([said(100, "summary"), said(50)]).cached == 6_100

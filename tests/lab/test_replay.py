@@ -114,6 +114,25 @@ def test_the_recorded_time_to_live_is_taken_and_writing_for_an_hour_is_dearer() 
     assert found.cost[0] == pytest.approx(found.tokens[0] * 2 * 3e-6)
 
 
+def test_at_the_prices_of_another_provider_its_own_lifetime_counts() -> None:
+    """An hour that Anthropic was paid for says nothing about OpenAI's cache."""
+    usages = [Usage(input_tokens=2 * tokens, ttl_seconds=3_600) for tokens in (2_007, 2_516, 2_626)]
+    models = ["claude-sonnet-4-5"] * 3
+    recorded = recording(TALK, times=[0, 5, 3_000, 3_005, 6_500, 6_505], usages=usages, models=models)
+    here, there = lane(recorded, "raw").series, lane(recorded, "raw", model="openai:gpt-5").series
+
+    assert here.cached[1:] == here.tokens[:2]
+    assert there.cached == (0, 0, 0)
+
+
+def test_calls_that_were_not_made_are_no_saving(own: str) -> None:
+    """A policy that fails at some calls has no cost beside one that made them all."""
+    result = ran(recording(TALK), "raw", f"{own}:raising")
+    (raw, failing) = table(result).rows
+
+    assert (raw[4], failing[4]) == ("1.00", "-")
+
+
 def test_another_model_begins_with_a_cold_cache() -> None:
     found = lane(recording(TALK, models=["claude-a", "claude-b", "claude-b"]), "raw").series
 

@@ -12,7 +12,7 @@ from foveate.cli.output import AsJson, Kind, print_json, print_table, say, shown
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import BAD_INPUT, FormatName, Lenient, Sample, material, reported, standard_input
 from foveate.cli.store import StorePlace, SystemPlace
-from foveate.cli.views import Budget, Config
+from foveate.cli.views import Config
 from foveate.errors import ConfigError, LogError
 
 if TYPE_CHECKING:
@@ -42,6 +42,16 @@ PolicyNames = Annotated[
         show_default=False,
     ),
 ]
+BudgetOfLogs = Annotated[
+    int | None,
+    typer.Option(
+        "--budget",
+        "-b",
+        min=1,
+        help="The most input tokens of what a log shows; what it does not show comes on top. [default: the window]",
+        show_default=False,
+    ),
+]
 PricesOf = Annotated[
     str | None,
     typer.Option(
@@ -54,7 +64,7 @@ def replay_command(
     sources: Sources = None,
     policy: PolicyNames = None,
     model: PricesOf = None,
-    budget: Budget = None,
+    budget: BudgetOfLogs = None,
     html: Annotated[
         str | None,
         typer.Option("--html", metavar="FILE", help="Write a page with plots, too.", show_default=False),
@@ -97,12 +107,13 @@ def replay_command(
                     jobs=jobs,
                     progress=lambda done, _total, name: tell(f"replayed {shown(Path(name).name)}", done),
                 )
-        if html is not None:
-            _write_page(result, html)
         if as_json:
             print_json(as_dict(result))
         else:
             _print(result, full=full)
+        if html is not None:
+            # Last: if it cannot be written, what took so long is on the screen already.
+            _write_page(result, html)
         if not result.sessions:
             raise typer.Exit(BAD_INPUT)
 
@@ -164,7 +175,11 @@ def _print(result: Result, *, full: bool) -> None:
     # Not on top: `--help` and other commands need not wait for it.
     from foveate.lab.table import recorded_table, table
 
-    limit = f"at most {result.budget:,} tokens a request" if result.budget is not None else "up to the model's window"
+    limit = (
+        f"at most {result.budget:,} tokens of what a log shows"
+        if result.budget is not None
+        else "up to the model's window"
+    )
     prices = f"at the prices of {result.model or 'each recorded model'}"
     said = f"{count(len(result.sessions), 'session')}, {count(result.calls, 'call')}, {limit}, {prices}"
     typer.secho(f"{said} ({result.prices_from})", bold=True)

@@ -58,11 +58,16 @@ class Found:
 
     def __init__(self) -> None:
         self.logs: list[LogFile] = []
+        self._known: set[tuple[Path, ...]] = set()
         self.refused: list[tuple[str, str]] = []
         self.others: list[Path] = []
 
     def add(self, path: Path, importer: Importer, *parts: Path) -> None:
-        """Take note of a log: a file, or a folder with its parts."""
+        """Take note of a log: a file, or a folder with its parts; once, however often it is named."""
+        known = tuple(part.resolve() for part in parts or (path,))
+        if known in self._known:
+            return
+        self._known.add(known)
         self.logs.append(LogFile(name=str(path), paths=parts or (path,), importer=importer, is_folder=bool(parts)))
 
 

@@ -14,7 +14,7 @@ within a message, and requests before the previous one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from foveate.budget.profiles import CacheRules, ModelProfile
@@ -97,6 +97,8 @@ class PromptCache:
         self._held: dict[str, _Held] = {}
         self._model: str | None = None
         self._first: str | None = None
+        # Of an overhead that changed, what both have: nothing else of it can be cached yet.
+        self._carried: int | None = None
 
     def send(
         self,
@@ -127,7 +129,8 @@ class PromptCache:
         tokens = self._scale.of(sizes[-1])
         wanted = _wanted(request, marks, shared)
         found = self._found(held, request, shared, wanted, at)
-        cached = self._stepped(self._scale.of(sizes[found])) if found is not None else 0
+        scale = self._scale if self._carried is None else replace(self._scale, overhead=self._carried)
+        cached = self._stepped(scale.of(sizes[found])) if found is not None else 0
         if self._model is None or model == self._first:
             cached = max(cached, min(self._warm, tokens))
             self._first = model
@@ -135,12 +138,13 @@ class PromptCache:
         lost = max(0, held.tokens - cached) if cause else 0
         held.request, held.sizes, held.tokens = request, sizes, tokens
         self._hold(held, shared, wanted, found, at, ttl)
-        self._model = model
+        self._model, self._carried = model, None
         return Charge(sizes[-1], tokens, min(cached, tokens), shared, lost, cause)
 
     def rescale(self, scale: Scale) -> None:
         """Go on with another scale; with another overhead, nothing but the system prompt is as it was."""
         if scale != self._scale:
+            self._carried = min(self._scale.overhead, scale.overhead)
             self._scale = scale
             for held in self._held.values():
                 head = _system(held.request)
@@ -185,7 +189,7 @@ class PromptCache:
             return None
         if _is_over(at, held.at, held.ttl):
             return "expired"
-        return "rewritten" if shared < len(held.request) else "missed"
+        return "rewritten" if shared < len(held.request) or self._carried is not None else "missed"
 
     def _hold(
         self,

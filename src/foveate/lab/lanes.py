@@ -33,6 +33,7 @@ class Terms:
         scale: from our tokens to the provider's.
         finding: how the cache finds prefixes, if it is automatic.
         warm: tokens that an earlier session left in the cache.
+        keeps_ttl: whether prefixes are kept for as long as the recorded agent asked for.
 
     """
 
@@ -41,6 +42,7 @@ class Terms:
     scale: Scale = field(default_factory=Scale)
     finding: Finding = field(default_factory=Finding)
     warm: int = 0
+    keeps_ttl: bool = True
 
 
 class Runner:
@@ -97,7 +99,7 @@ class Runner:
             made.chats,
             at=moment.call.at,
             model=moment.call.model,
-            ttl=usage.ttl_seconds if usage is not None else None,
+            ttl=usage.ttl_seconds if usage is not None and self._terms.keeps_ttl else None,
             marks=made.marks,
         )
         budget = self._opening.budget

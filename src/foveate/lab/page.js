@@ -9,8 +9,8 @@ const SUMMARY = [
     "Share of the input tokens that the provider's prompt cache would have had."],
   ["Input", dollars ? "cost" : "cost, in tokens", t => t.cost, money(totals.map(t => t.cost)), -1,
     "Price of the input, with its cached and newly written parts."],
-  ["Input", "vs raw", t => raw < 0 ? null : share(t.cost, totals[raw].cost), times, -1,
-    "Cost in multiples of what the untouched history costs."],
+  ["Input", "vs raw", t => raw < 0 || t.sent < t.calls ? null : share(t.cost, totals[raw].cost), times, -1,
+    "Cost in multiples of what the untouched history costs; calls that were not made are no saving."],
   ["Calls", "over budget", t => t.over, whole, -1, "Requests larger than the budget."],
   ["Calls", "invalid", t => t.invalid, whole, -1, "Requests that a provider would reject."],
   ["Calls", "refused", t => t.refused, whole, -1,
@@ -29,7 +29,7 @@ const SUMMARY = [
 
 function intro() {
   const limit = report.budget == null ? "no budget but the model's window"
-    : `a budget of ${whole(report.budget)} input tokens per request`;
+    : `a budget of ${whole(report.budget)} input tokens for what a log shows`;
   const priced = report.model || "each session's recorded model";
   const who = policies.length === 1 ? policies[0].name : `${policies.length} policies`;
   $("title").textContent = `What ${who} would have cost`;

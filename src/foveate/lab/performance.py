@@ -41,12 +41,15 @@ class Setting:
 def performed(script: Script, setting: Setting) -> SessionResult:
     """A session under every policy of a setting."""
     recorded = profile_of(script)
-    profile = _as_recorded(setting.profile_for(script) or ModelProfile(name=""), script.ttl)
+    profile = setting.profile_for(script) or ModelProfile(name="")
+    same = recorded is None or recorded.provider == profile.provider
+    # How long one provider keeps a prefix says nothing about another's cache.
+    profile = _as_recorded(profile, script.ttl) if same else profile
     sizes = Sizes(counter_for(profile.name))
     sizes.prepare([{"role": "system", "content": script.system}, *script.chats])
     opening = _opening(script, sizes, profile)
     calibration = calibrated(script, opening, _as_recorded(recorded or profile, script.ttl))
-    terms = _terms(script, opening, profile, calibration)
+    terms = _terms(script, opening, profile, calibration, same=same)
     opening = replace(opening, budget=setting.budget or _window(profile, terms.scale, opening.reserved))
     runners = {one.name: Runner(one, opening, terms, script.chats) for one in setting.contestants}
     for moment in moments(script, opening):
@@ -68,13 +71,17 @@ def performed(script: Script, setting: Setting) -> SessionResult:
     )
 
 
-def _terms(script: Script, opening: Opening, profile: ModelProfile, calibration: Calibration) -> Terms:
+def _terms(script: Script, opening: Opening, profile: ModelProfile, calibration: Calibration, *, same: bool) -> Terms:
     # What the log shows of tools is in the calibrated overhead already.
     overhead = calibration.overhead if calibration.calls else opening.reserved
+    # Another provider counts with another tokenizer, so the learned ratio is not its own.
+    ratio = calibration.ratio if same else 1.0
+    overhead = overhead if same else round(overhead / calibration.ratio)
     return Terms(
         rules=profile.cache,
         price=1.0 if profile.input_price is None else profile.input_price / 1_000_000,
-        scale=Scale(overhead=overhead, ratio=calibration.ratio),
+        scale=Scale(overhead=overhead, ratio=ratio),
+        keeps_ttl=same,
         finding=finding_of(profile),
         warm=min(warm_start(script), overhead),
     )

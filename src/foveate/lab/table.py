@@ -50,7 +50,8 @@ def _row(name: str, totals: Totals, result: Result) -> tuple[str, ...]:
         f"{totals.tokens:,}",
         _share(totals.cached, totals.tokens),
         f"{totals.cost:,.2f}" if result.cost_unit == "USD" else f"{totals.cost:,.0f}",
-        f"{totals.cost / raw.cost:.2f}" if raw is not None and raw.cost else "-",
+        # Calls that were not made cost nothing, which is no saving.
+        f"{totals.cost / raw.cost:.2f}" if raw is not None and raw.cost and totals.sent == totals.calls else "-",
         *(f"{count:,}" for count in (totals.over, totals.invalid, totals.refused, totals.failed)),
         _share(totals.kept, totals.references),
         _share(totals.restorable, totals.references),
