@@ -235,6 +235,18 @@ def test_media_in_a_system_message_are_noted() -> None:
             {"responseMimeType": "application/json", "responseSchema": {"type": "OBJECT"}},
             {"responseMimeType": "application/json", "responseJsonSchema": {"type": "object"}},
         ),
+        (
+            {"response_schema": {"type": "ARRAY", "items": {"type": "STRING"}}},
+            {
+                "responseMimeType": "application/json",
+                "responseJsonSchema": {"type": "array", "items": {"type": "string"}},
+            },
+        ),
+        (
+            {"type": "json_schema", "name": "a", "schema": {"type": "STRING", "enum": ["STRING"]}},
+            {"responseMimeType": "application/json", "responseJsonSchema": {"type": "string", "enum": ["STRING"]}},
+        ),
+        ({"responseMimeType": "text/x.enum", "responseSchema": {"type": "STRING"}}, None),
         ({"type": "text"}, None),
     ],
 )

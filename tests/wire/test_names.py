@@ -65,3 +65,9 @@ def test_an_answer_gets_the_names_of_the_tools_back() -> None:
     assert sent != "mcp.read"
     assert [call.name for call in back.calls] == ["mcp.read", "write", "?"]
     assert restored([said], {}) == [said]
+
+
+def test_gemini_takes_colons() -> None:
+    """A name that is allowed is sent as it is."""
+    assert "mcp:read" in GEMINI_NAMES
+    assert "mcp:read" not in OPENAI_NAMES

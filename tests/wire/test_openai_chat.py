@@ -12,7 +12,7 @@ from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolR
 from foveate.wire import openai_rules
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS
-from foveate.wire.names import original
+from foveate.wire.names import originals_of
 from foveate.wire.openai_chat import decode, encode, recognises
 from foveate.wire.openai_request import RESULTS, SHOWN, lower
 
@@ -316,7 +316,7 @@ def test_ids_and_names_are_made_to_fit() -> None:
     asked, answered = lowered = lower(Request(messages=messages))
 
     assert asked["tool_calls"][0]["id"] == answered["tool_call_id"]
-    assert original(asked["tool_calls"][0]["function"]["name"], [{"name": "mcp.read"}]) == "mcp.read"
+    assert originals_of([{"name": "mcp.read"}])[asked["tool_calls"][0]["function"]["name"]] == "mcp.read"
     assert openai_rules.sent_problems(lowered) == []
 
 

@@ -16,8 +16,10 @@ from tests.properties.play import Player, random_ops
 
 import foveate
 from foveate.errors import BudgetError, MessageError
+from foveate.log.foreign import foreign
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 from foveate.wire.format import OPENING, Request
+from foveate.wire.openai_request import lower as chat
 from foveate.wire.openai_responses import decode, encode, recognises
 from foveate.wire.responses_lowering import lower
 from foveate.wire.responses_rules import problems
@@ -323,6 +325,11 @@ def test_a_request_is_never_empty(messages: tuple[Message, ...]) -> None:
     assert not problems(sent)
 
 
+ANSWER: dict[str, Any] = {"type": "object", "properties": {"x": {"type": ["string", "null"]}}}
+CAPITAL_ANSWER = {"type": "OBJECT", "properties": {"x": {"type": ["STRING", "NULL"]}}}
+NAMED = {"type": "json_schema", "name": "a", "schema": ANSWER}
+
+
 @pytest.mark.parametrize(
     ("asked", "sent"),
     [
@@ -333,6 +340,15 @@ def test_a_request_is_never_empty(messages: tuple[Message, ...]) -> None:
         ({"type": "object"}, {"type": "json_schema", "name": "answer", "schema": {"type": "object"}}),
         ({"type": "json_object"}, {"type": "json_object"}),
         ({"type": "text"}, None),
+        ({"format": {"type": "json_schema", "name": "a", "schema": ANSWER}}, NAMED),
+        ({"type": "json_schema", "name": "a", "schema": CAPITAL_ANSWER}, NAMED),
+        (CAPITAL_ANSWER, {**NAMED, "name": "answer"}),
+        ({"responseSchema": CAPITAL_ANSWER}, {**NAMED, "name": "answer"}),
+        ({"properties": ANSWER["properties"]}, {**NAMED, "name": "answer"}),
+        ({"responseSchema": {"type": "ARRAY", "items": {"type": "STRING"}}}, None),
+        ({"type": "json_schema", "json_schema": {"name": "a", "schema": {"anyOf": [ANSWER]}}}, None),
+        ({"format": {"type": "text"}}, None),
+        ({"format": {"format": {"type": "json_object"}}}, None),
     ],
 )
 def test_a_response_format_is_sent(asked: dict[str, Any], sent: dict[str, Any] | None) -> None:
@@ -394,12 +410,71 @@ def test_calls_of_other_kinds_go_out_whole_or_as_functions() -> None:
     native = lower(
         Request(messages=tuple(decode([told("a"), ENCRYPTED, CLICK, CLICKED, ENCRYPTED, SHELL, SHELLED], place)))
     )
-    alone = lower(Request(messages=tuple(decode([told("a"), CLICK, CLICKED, SHELL, SHELLED], place))))
+    unled = {"type": "reasoning", "summary": []}
+    removed = lower(Request(messages=tuple(decode([told("a"), unled, CLICK, CLICKED, unled, SHELL, SHELLED], place))))
 
     kinds = [item["type"] for item in native["input"] if item["type"] != "reasoning"][1:]
     assert kinds == ["computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output"]
-    assert [item["type"] for item in alone["input"]][1:] == ["function_call", "function_call_output"] * 2
-    assert not problems(native) and not problems(alone)
+    assert [item["type"] for item in removed["input"]][1:] == ["function_call", "function_call_output"] * 2
+    assert not problems(native) and not problems(removed)
+
+
+PATCHING = {
+    "type": "apply_patch_call",
+    "id": "apc_1",
+    "call_id": "p",
+    "operation": {"type": "delete_file", "path": "x"},
+}
+PATCHING_DONE = {"type": "apply_patch_call_output", "call_id": "p", "output": "done", "status": "completed"}
+RUNNING = {"type": "shell_call", "id": "sh_1", "call_id": "s", "action": {"commands": ["ls"]}, "status": "completed"}
+RUNNING_DONE = {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "x", "stderr": ""}]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"), [(CLICK, CLICKED), (SHELL, SHELLED), (PATCHING, PATCHING_DONE), (RUNNING, RUNNING_DONE)]
+)
+def test_calls_of_other_kinds_stay_what_they_are_where_no_model_reasons(
+    asked: dict[str, Any], answered: dict[str, Any]
+) -> None:
+    """Without the id of the item, as all that is sent alone; also before reasoning, and the same call again."""
+    bare = {key: value for key, value in asked.items() if key != "id"}
+    items = [told("a"), asked, answered, told("b"), ENCRYPTED, said("x")]
+
+    sent = lower(Request(messages=tuple(decode(items, place))))
+    among = lower(Request(messages=tuple(decode([told("a"), asked, REASONING, said("y"), answered], place))))
+
+    assert sent["input"][1:3] == [bare, answered]
+    assert among["input"][1] == bare
+    assert not problems(sent) and not problems(among)
+
+
+def test_a_call_remembers_the_reasoning_that_was_taken_away() -> None:
+    """Thinking may be gone from the message when it is sent."""
+    asked, led, answered = decode([told("a"), REASONING, SHELL, SHELLED], place)
+    bare = Message(id="", role="assistant", parts=led.calls)
+
+    sent = lower(Request(messages=(asked, bare, answered)))
+
+    assert [item["type"] for item in sent["input"][1:]] == ["function_call", "function_call_output"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "name"),
+    [
+        ({}, "file.pdf"),
+        ({"file": {"filename": "report"}}, "report.pdf"),
+        ({"file": {"filename": "报告.PDF"}}, "报告.PDF"),
+        ({"file": {"filename": "a\n.pdf"}}, "file.pdf"),
+        (foreign("openai-responses", {"block": {"filename": "own.pdf"}}), "own.pdf"),
+    ],
+)
+def test_a_pdf_has_a_name_with_its_ending(extra: dict[str, Any], name: str) -> None:
+    """The provider tells by it what the file is; chat and Responses send the same."""
+    pdf = Media(kind="file", reference="data:application/pdf;base64,AAAA", extra=extra)
+    request = Request(messages=(Message(id="m", role="user", parts=(pdf,)),))
+
+    assert lower(request)["input"][0]["content"][0]["filename"] == name
+    assert chat(request)[0]["content"][0]["file"]["filename"] == name
 
 
 def test_odd_ids_and_names_are_mapped_alike() -> None:
@@ -458,7 +533,7 @@ def test_tools_are_sent_beside_the_items() -> None:
     request = session.compile().to("openai-responses")
 
     assert request["instructions"] == "Be brief."
-    assert request["tools"] == [{"type": "function", "name": "f", "parameters": {"type": "object"}}]
+    assert request["tools"] == [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": False}]
 
 
 def test_a_hundred_thousand_items_are_read() -> None:

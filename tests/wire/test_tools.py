@@ -32,7 +32,8 @@ def test_a_tool_of_any_form_is_written_in_every_other(form: str) -> None:
     refuse_unknown([tool])
     said = {"name": "read", "description": "Reads."}
 
-    assert responses_tools([tool]) == [{"type": "function", **said, "parameters": SCHEMA}]
+    strict = None if form == "responses" else False
+    assert responses_tools([tool]) == [{"type": "function", **said, "parameters": SCHEMA, "strict": strict}]
     (ours,) = anthropic_tools([tool])
     assert {key: value for key, value in ours.items() if key != "type"} == {**said, "input_schema": SCHEMA}
     expected = {"parameters": CAPITALS} if form.startswith("gemini") else {"parametersJsonSchema": SCHEMA}
@@ -86,6 +87,31 @@ def test_strict_is_kept_between_chat_and_responses() -> None:
     chat = {"type": "function", "function": {"name": "f", "parameters": SCHEMA, "strict": True}}
 
     assert responses_tools([chat]) == [{"type": "function", "name": "f", "parameters": SCHEMA, "strict": True}]
+
+
+def test_types_are_spelt_as_json_schema_spells_them() -> None:
+    """Lists of them too, and those of properties that are called as something else; values stay as they are."""
+    schema = {
+        "type": "OBJECT",
+        "default": {"type": "STRING"},
+        "properties": {
+            "default": {"type": ["STRING", "NULL"], "enum": ["STRING", "NULL"]},
+            "type": {"type": "INTEGER", "default": "STRING"},
+            "properties": {"anyOf": [{"type": "BOOLEAN"}]},
+        },
+    }
+
+    (one,) = responses_tools([{"functionDeclarations": [{"name": "f", "parameters": schema}]}])
+
+    assert one["parameters"] == {
+        "type": "object",
+        "default": {"type": "STRING"},
+        "properties": {
+            "default": {"type": ["string", "null"], "enum": ["STRING", "NULL"]},
+            "type": {"type": "integer", "default": "STRING"},
+            "properties": {"anyOf": [{"type": "boolean"}]},
+        },
+    }
 
 
 def test_names_are_those_to_send() -> None:

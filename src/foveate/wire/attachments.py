@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeGuard
 
+from foveate.log.foreign import fields_of
 from foveate.log.messages import Media
 from foveate.wire.data_uri import Inline, Kind, data_uri, inline, kind_of
 
@@ -13,6 +14,7 @@ __all__ = [
     "Inline",
     "data_uri",
     "fetched",
+    "file_name",
     "held",
     "inline",
     "is_address",
@@ -31,22 +33,29 @@ class Taken(NamedTuple):
 
     types: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
 
 
 PDF: Final = "application/pdf"
 _ANY_WEB: Final = ("https://", "http://")
+_GOOGLES: Final = tuple(
+    f"{scheme}{host}/"
+    for scheme in _ANY_WEB
+    for host in ("generativelanguage.googleapis.com", "youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be")
+)
+"""Addresses that Gemini alone takes media from."""
 _IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _SOUNDS: Final = ("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3")
 TABLE: Final[Mapping[tuple[Provider, Kind], Taken]] = {
-    ("openai", "image"): Taken(_IMAGES, _ANY_WEB),
+    ("openai", "image"): Taken(_IMAGES, _ANY_WEB, _GOOGLES),
     ("openai", "file"): Taken((PDF,)),
     ("openai", "audio"): Taken(_SOUNDS),
-    ("openai-responses", "image"): Taken(_IMAGES, _ANY_WEB),
-    ("openai-responses", "file"): Taken((PDF,), _ANY_WEB),
+    ("openai-responses", "image"): Taken(_IMAGES, _ANY_WEB, _GOOGLES),
+    ("openai-responses", "file"): Taken((PDF,), _ANY_WEB, _GOOGLES),
     ("openai-responses", "audio"): Taken(),
-    ("anthropic", "image"): Taken(_IMAGES, ("https://",)),
+    ("anthropic", "image"): Taken(_IMAGES, ("https://",), _GOOGLES),
     # Plain text is taken as its words, but not fetched.
-    ("anthropic", "file"): Taken((PDF,), ("https://",)),
+    ("anthropic", "file"): Taken((PDF,), ("https://",), _GOOGLES),
     ("anthropic", "audio"): Taken(),
     ("gemini", "image"): Taken(
         ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"), (*_ANY_WEB, "gs://")
@@ -99,8 +108,17 @@ def held(provider: Provider, media: Media) -> Inline | None:
 def fetched(provider: Provider, media: Media) -> str | None:
     """The address of an image, a file or a sound, if it has one and the provider takes what is there."""
     media_type, kind = type_of(media), shown_kind(media)
+    taken, address = TABLE[provider, kind], media.reference
     allowed = not media_type or takes(provider, kind, media_type)
-    return media.reference if allowed and media.reference.startswith(TABLE[provider, kind].addresses) else None
+    return address if allowed and address.startswith(taken.addresses) and not address.startswith(taken.but) else None
+
+
+def file_name(media: Media) -> str:
+    """The name of a PDF, which OpenAI wants to have one; chat and Responses each say it in their own place."""
+    places = (media.extra.get("file"), fields_of(media.extra, "openai-responses").get("block"))
+    names = (fields.get("filename") for fields in places if isinstance(fields, dict))
+    name = next((name for name in names if _is_name(name)), "file.pdf")
+    return name if name.lower().endswith(".pdf") else f"{name}.pdf"
 
 
 def shown_kind(media: Media) -> Kind:
@@ -137,6 +155,10 @@ def left_out(media: Media) -> str:
         return f"[{media.kind} left out: {kind[:_LONGEST]}, {len(media.reference)} characters]"
     shown = media.reference if len(media.reference) <= _LONGEST else f"{media.reference[:_LONGEST]}…"
     return f"[{media.kind} left out: {shown}]"
+
+
+def _is_name(name: object) -> TypeGuard[str]:
+    return isinstance(name, str) and name.isprintable() and bool(name.strip()) and len(name) <= _LONGEST
 
 
 def _usual(media_type: str) -> str:

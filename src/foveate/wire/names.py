@@ -34,7 +34,7 @@ OPENAI_IDS: Final = Allowed(re.compile(r"[^\x00-\x1f]{1,40}"), 40)
 RESPONSES_IDS: Final = Allowed(re.compile(r"[^\x00-\x1f]{1,64}"), 64)
 ANTHROPIC_NAMES: Final = Allowed(re.compile(r"[a-zA-Z0-9_-]{1,128}"), 128)
 ANTHROPIC_IDS: Final = Allowed(re.compile(r"[a-zA-Z0-9_-]{1,64}"), 64)
-GEMINI_NAMES: Final = Allowed(re.compile(r"[a-zA-Z_][a-zA-Z0-9_.-]{0,63}"), 64)
+GEMINI_NAMES: Final = Allowed(re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"), 64)
 ANY: Final = Allowed(re.compile(r"(?s).*"), 64)
 """For providers that do not look at ids."""
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from foveate.log.foreign import fields_of
 from foveate.log.messages import Media, Message, Part, Text, ToolCall, ToolResult
-from foveate.wire.attachments import data_uri, fetched, held, left_out
+from foveate.wire.attachments import data_uri, fetched, file_name, held, left_out
 from foveate.wire.data_uri import kind_of
 from foveate.wire.fields import plainest
 from foveate.wire.format import OPENING, Request
@@ -36,7 +36,6 @@ VENDORS: Final = frozenset(
 )
 """What other servers than OpenAI's send and want back."""
 _DETAILS: Final = ("low", "high", "auto")
-_LONGEST_FILENAME: Final = 200
 
 Block = dict[str, Any]
 
@@ -143,7 +142,7 @@ def _media(media: Media) -> Block | None:
             sound = {"data": content.content, "format": SOUNDS[content.media_type]}
             return {"type": "input_audio", "input_audio": sound, **_vendor(media.extra)}
         case "file":
-            file = {"filename": _filename(media), "file_data": data_uri(*content)}
+            file = {"filename": file_name(media), "file_data": data_uri(*content)}
             return {"type": "file", "file": file, **_vendor(media.extra)}
 
 
@@ -164,14 +163,6 @@ def _image(address: str, media: Media) -> Block:
     shown = {"detail": detail} if isinstance(detail, str) and detail in _DETAILS else {}
     beside = fields_of(media.extra, FORMAT).get("block", {})
     return {"type": "image_url", "image_url": {"url": address, **shown}, **_vendor(beside)}
-
-
-def _filename(media: Media) -> str:
-    file = media.extra.get("file")
-    name = file.get("filename") if isinstance(file, dict) else None
-    if isinstance(name, str) and name.isprintable() and name.strip() and len(name) <= _LONGEST_FILENAME:
-        return name
-    return "file.pdf"
 
 
 def _call(call: ToolCall, spelled: Spelling) -> Block:

@@ -241,14 +241,17 @@ def _said(item: Mapping[str, Any], before: list[Part], where: str) -> list[Part]
     if kind == CUSTOM:
         return [_custom_call(item, where)]
     if kind.endswith("_call") and _names_its_call(item):
-        return [_other_call(item, kind, where)]
+        return [_other_call(item, kind, _led(before), where)]
     if kind == "message" and item.get("content") not in (None, "", []):
         raise MessageError(f"{where}: `content` must be text or a list of blocks, got {item['content']!r:.80}")
     if is_hosted(item):
-        # The provider wants it back only behind the reasoning that led to it.
-        led = {"led": True} if before and isinstance(before[0], Thinking) else {}
-        return [_ran(item, led, where)]
+        return [_ran(item, _led(before), where)]
     return [Thinking(text=_thoughts(item), extra=foreign(NAME, {"item": rest(item, _NOTHING, where)}))]
+
+
+def _led(before: list[Part]) -> dict[str, Any]:
+    """The mark of what the provider wants back only behind the reasoning that led to it."""
+    return {"led": True} if before and isinstance(before[0], Thinking) else {}
 
 
 def _ran(item: Mapping[str, Any], more: dict[str, Any], where: str) -> Text:
@@ -303,14 +306,14 @@ def _custom_call(item: Mapping[str, Any], where: str) -> ToolCall:
     )
 
 
-def _other_call(item: Mapping[str, Any], kind: str, where: str) -> ToolCall:
+def _other_call(item: Mapping[str, Any], kind: str, more: dict[str, Any], where: str) -> ToolCall:
     fields = rest(item, frozenset({"type", "call_id"}), where)
     name = fields.get("name")
     return ToolCall(
         id=name_of(item, "call_id", where),
         name=name if isinstance(name, str) and name else kind.removesuffix("_call") or kind,
         arguments=arguments_text(fields.get(_carrier(fields), {}), where),
-        extra=foreign(NAME, {"type": kind, "item": fields}),
+        extra=foreign(NAME, {"type": kind, "item": fields, **more}),
     )
 
 

@@ -9,7 +9,7 @@ from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
 from foveate.log.messages import Media, Text
 from foveate.log.text import encodable
-from foveate.wire.attachments import data_uri, fetched, held, inline, shown_kind
+from foveate.wire.attachments import data_uri, fetched, file_name, held, inline, shown_kind
 from foveate.wire.data_uri import kind_of
 from foveate.wire.fields import arguments_text, mapping, rest
 
@@ -17,12 +17,6 @@ NAME: Final = "openai-responses"
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 _DETAILS: Final = frozenset({"low", "high", "auto", "original"})
-_LONGEST_NAME: Final = 200
-_GOOGLES: Final = tuple(
-    f"https://{host}/"
-    for host in ("generativelanguage.googleapis.com", "youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be")
-)
-"""Addresses that Gemini alone takes media from."""
 
 
 def parts_of(content: object, kind: str, where: str) -> tuple[Text | Media, ...]:
@@ -81,19 +75,11 @@ def sent_media(media: Media) -> dict[str, Any] | None:
     if (content := held(NAME, media)) is not None:
         if kind_of(content.media_type) == "image":
             return {"type": "input_image", "image_url": data_uri(*content), **shown}
-        return {"type": "input_file", "filename": _filename(media), "file_data": data_uri(*content)}
+        return {"type": "input_file", "filename": file_name(media), "file_data": data_uri(*content)}
     address = fetched(NAME, media)
-    if address is None or address.startswith(_GOOGLES):
+    if address is None:
         return None
     return {"type": type, "image_url" if type == "input_image" else "file_url": address, **shown}
-
-
-def _filename(media: Media) -> str:
-    """The name of a file, which must have one; OpenAI chat blocks say it inside."""
-    file = media.extra.get("file")
-    given = [file, fields_of(media.extra, NAME).get("block")]
-    names = (fields.get("filename") for fields in given if isinstance(fields, dict))
-    return next((name[-_LONGEST_NAME:] for name in names if isinstance(name, str) and name.strip()), "file")
 
 
 def _part(raw: object, kind: str, where: str) -> Text | Media:

@@ -39,7 +39,8 @@ def lower(request: Request) -> dict[str, Any]:
 
     Items have the fields that the provider takes, and no others. Reasoning is sent with what followed it, or not at
     all; without it, the ids of what followed are left out too, and what the provider ran itself is said in words. So it
-    is wherever there is no reasoning to it although the request has some, and where it is too large.
+    is wherever there is no reasoning to it although the request has some, and where it is too large. A call of one of
+    the provider's own tools is then one of a function, if there was reasoning to it.
     """
     lowering = _lowering(request)
     items: list[dict[str, Any]] = []
@@ -107,7 +108,8 @@ def _is_of_reasoning(part: Part) -> bool:
 
 def _text(response_format: dict[str, Any] | None) -> dict[str, Any]:
     asked = answer_format(response_format)
-    if asked is None:
+    # A schema of anything but an object is refused.
+    if asked is None or (asked.schema is not None and asked.schema.get("type") != "object"):
         return {}
     if asked.schema is None:
         return {"text": {"format": {"type": "json_object"}}}
@@ -127,7 +129,9 @@ def _words(role: str, text: str) -> dict[str, Any]:
 def _entries(message: Message, lowering: _Lowering) -> Iterator[_Entry]:
     """The items of what the model said, in order."""
     said: list[Text | Media] = []
+    reasoned = False
     for part in message.parts:
+        reasoned = reasoned or _is_of_reasoning(part)
         ran = as_it_ran(part)
         if isinstance(part, Text | Media) and ran is None:
             if said and "item" in fields_of(part.extra, NAME):
@@ -139,7 +143,7 @@ def _entries(message: Message, lowering: _Lowering) -> Iterator[_Entry]:
             yield _said(said)
             said = []
         if isinstance(part, ToolCall):
-            yield _call(part, lowering)
+            yield _call(part, lowering, reasoned=reasoned)
         elif ran is not None and isinstance(part, Text):
             yield _ran(ran, part.text, lowering)
         elif isinstance(part, Thinking) and "item" in fields_of(part.extra, NAME):
@@ -156,7 +160,7 @@ def _said(parts: list[Text | Media]) -> _Entry:
     return _Entry(_with_valid_id(item), _without_id(item))
 
 
-def _call(call: ToolCall, lowering: _Lowering) -> _Entry:
+def _call(call: ToolCall, lowering: _Lowering, *, reasoned: bool) -> _Entry:
     kind = kind_of(call)
     call_id, name = lowering.ids[call.id], lowering.names[call.name]
     plain: dict[str, Any] = {"type": FUNCTION, "call_id": call_id, "name": name, "arguments": call.arguments}
@@ -170,7 +174,8 @@ def _call(call: ToolCall, lowering: _Lowering) -> _Entry:
     # Calls of other kinds have their own forms of question and answer: both as they came, or both as a function's.
     result = lowering.results.get(call.id)
     if kind in FIELDS and result is not None and is_as_it_came(call) and _is_native(result, kind):
-        return _Entry(sent({**call_item(call), "call_id": call_id}), plain)
+        item = sent({**call_item(call), "call_id": call_id})
+        return _Entry(item, plain if reasoned else _without_id(item))
     return _Entry(plain, plain)
 
 

@@ -6,8 +6,9 @@ without an output, and fields and types that come with newer models.
 - `input_given`: `input` is a list with something in it.
 - `instructions_say_something`: `instructions`, if there are any, are text.
 - `tools_fit`: a tool has a `type`; a function and a custom tool have a name that is allowed and that no other tool has,
-  and a function has `parameters` of an object.
-- `answer_format_fits`: the `format` in `text` is of a known type, and one by a schema has a name and that schema.
+  and a function has `parameters` of an object and says whether it is `strict`.
+- `answer_format_fits`: the `format` in `text` is of a known type, and one by a schema has a name and that schema, of an
+  object.
 - `items_typed`: each item is an object with a `type`.
 - `fields_known`: an item and its blocks are of types that are taken, and have no other fields than these take.
 - `roles_known`: a message is of the user, the assistant, the system or the developer.
@@ -96,6 +97,8 @@ def tools_fit(payload: Mapping[str, Any]) -> Iterator[str]:
             schema = tool.get("parameters")
             if kind == "function" and not (isinstance(schema, Mapping) and schema.get("type") == "object"):
                 yield f"tool {index}: `parameters` are not those of an object"
+            if kind == "function" and not ("strict" in tool and isinstance(tool["strict"], bool | None)):
+                yield f"tool {index}: does not say whether it is `strict`"
             names[str(tool.get("name"))] += 1
     yield from (f"the tool {name!r:.80} is there {times} times" for name, times in names.items() if times > 1)
 
@@ -106,7 +109,7 @@ def answer_format_fits(payload: Mapping[str, Any]) -> Iterator[str]:
     match payload["text"]:
         case {"format": {"type": "json_object" | "text"}}:
             return
-        case {"format": {"type": "json_schema", "name": name, "schema": Mapping()}} if name in OPENAI_NAMES:
+        case {"format": {"type": "json_schema", "name": name, "schema": {"type": "object"}}} if name in OPENAI_NAMES:
             return
         case text:
             yield f"`text` has no known `format`: {text!r:.100}"

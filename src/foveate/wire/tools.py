@@ -96,6 +96,14 @@ def gemini_tools(tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = 
     return [*([{"functionDeclarations": functions}] if functions else []), *(one.raw for one in found if one.run)]
 
 
+def json_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A schema with types spelt as JSON schema spells them; None if it is nested too deep to be one."""
+    try:
+        return _small(schema)
+    except RecursionError:
+        return None
+
+
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 _SCHEMAS: Final = (
@@ -123,6 +131,8 @@ _SCHEMA_TYPES: Final = frozenset({"object", "string", "number", "integer", "bool
 _VERSIONED: Final = re.compile(r".*_\d{8}|mcp_toolset")
 # What stands here is a value, in which the names of types mean nothing.
 _VALUES: Final = frozenset({"default", "const", "enum", "example", "examples"})
+# What stands here are schemas by names of any kind, which may be one of the above.
+_NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 
 
 def _has_schema(tool: Mapping[str, Any]) -> bool:
@@ -181,18 +191,22 @@ def _object(schema: object) -> dict[str, Any] | None:
     """A schema as that of an object, with types spelt as JSON schema spells them; None if it is no schema."""
     if not isinstance(schema, Mapping):
         return None
-    try:
-        plain: dict[str, Any] = {"type": "object", **_small(schema), **({} if schema else {"properties": {}})}
-    except RecursionError:
+    small = json_schema(schema)
+    if small is None:
         return None
+    plain: dict[str, Any] = {"type": "object", **small, **({} if schema else {"properties": {}})}
     return plain if plain["type"] == "object" else {**plain, "type": "object"}
 
 
 def _small(schema: Mapping[str, Any]) -> dict[str, Any]:
     small: dict[str, Any] = {}
     for key, value in schema.items():
-        if key == "type" and isinstance(value, str) and value.lower() in _SCHEMA_TYPES:
-            small[key] = value.lower()
+        if key == "type" and isinstance(value, list):
+            small[key] = [_small_type(one) for one in value]
+        elif key == "type" and isinstance(value, str):
+            small[key] = _small_type(value)
+        elif key in _NAMED and isinstance(value, Mapping):
+            small[key] = {name: _small(one) if isinstance(one, Mapping) else one for name, one in value.items()}
         elif isinstance(value, Mapping) and key not in _VALUES:
             small[key] = _small(value)
         elif isinstance(value, list) and key not in _VALUES:
@@ -200,6 +214,10 @@ def _small(schema: Mapping[str, Any]) -> dict[str, Any]:
         else:
             small[key] = value
     return small
+
+
+def _small_type(kind: Any) -> Any:
+    return kind.lower() if isinstance(kind, str) and kind.lower() in _SCHEMA_TYPES else kind
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -229,9 +247,10 @@ def _for_responses(tool: Declared, sent: dict[str, Any]) -> dict[str, Any]:
         form = {"format": _flat(inner["format"])} if isinstance(inner.get("format"), Mapping) else {}
         return {**tool.raw, **sent} if tool.form == "openai-responses" else {"type": "custom", **sent, **form}
     if tool.form == "openai-responses":
-        return {**tool.raw, **sent, "parameters": tool.schema}
-    strict = {} if tool.strict is None else {"strict": tool.strict}
-    return {"type": "function", **sent, "parameters": tool.schema, **strict}
+        # Without a value the provider decides by the schema, as its own tools may want.
+        return {**tool.raw, **sent, "parameters": tool.schema, "strict": tool.strict}
+    # The others' tools are not strict unless they say so, but this provider's are.
+    return {"type": "function", **sent, "parameters": tool.schema, "strict": bool(tool.strict)}
 
 
 def _flat(form: Mapping[str, Any]) -> dict[str, Any]:
