@@ -89,7 +89,7 @@ def test_the_page_opens_offline_without_a_complaint_and_draws_every_plot(shown: 
 
 def test_what_was_replayed_is_said_in_one_sentence(shown: Visit) -> None:
     assert shown.page.locator("#lede").text_content() == (
-        "3 recorded sessions with 46 model calls, replayed with a budget of 5,000 input tokens per request, "
+        "3 recorded sessions with 46 model calls, replayed with a budget of 5,000 input tokens for what a log shows, "
         "at the prices and cache rules of openai:gpt-5 (prices of 2026-01-31)."
     )
 
