@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -191,6 +192,36 @@ def test_an_imported_session_has_the_dates_of_its_log() -> None:
     (session,) = as_json("sessions", "--json")
     assert session["created_at"].startswith("2026-01-01T00:00:00")
     assert session["last_activity_at"].startswith("2026-01-01T00:01:00")
+
+
+def test_a_session_has_the_same_name_from_wherever_its_log_is_named(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a path with `..`, or from the folder itself."""
+    chat = place / "shop" / ".aider.chat.history.md"
+    (place / "shop" / "inner").mkdir(parents=True)
+    chat.write_text("# aider chat started at 2026-01-01 10:00:00\n\n#### hello\n\nHi!\n", encoding="utf-8")
+    for folder, name in (("shop/inner", "../.aider.chat.history.md"), ("shop", ".aider.chat.history.md")):
+        monkeypatch.chdir(place / folder)
+        good("import", name)
+    assert [one["session_id"] for one in as_json("sessions", "--json")] == ["shop/1"]
+
+
+def test_an_empty_path_is_not_the_working_directory() -> None:
+    """A variable of a shell that is not set must not bring in everything around."""
+    for command in ("import", "compile", "replay", "check"):
+        assert "an empty SOURCE was given" in bad(2, command, "")
+
+
+def test_a_log_may_come_from_another_command(place: Path) -> None:
+    """`<(…)` of a shell is a pipe; to import it, it is piped in."""
+    pipe = place / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=lambda: pipe.write_bytes((place / "5e55.jsonl").read_bytes()))
+    writer.start()
+    assert "61 messages, no defects" in good("check", str(pipe)).stdout
+    writer.join()
+    assert "pipe it in and give - instead" in bad(1, "import", str(pipe))
 
 
 def test_a_pipe_in_a_folder_is_not_waited_for(place: Path) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from foveate.cli.output import AsJson, Kind, Tell, print_json, print_table, say, shown_progress
 from foveate.cli.phrases import count, shown
-from foveate.cli.source import BAD_INPUT, FormatName, Lenient, Sample, reported, standard_input
+from foveate.cli.source import BAD_INPUT, FormatName, Lenient, Sample, on_disk, reported, standard_input
 from foveate.cli.store import StorePlace, SystemPlace, opened
 from foveate.cli.transfer import said
 from foveate.errors import ConfigError, FoveateError, LogError
@@ -83,7 +83,8 @@ def _all(store: Store, paths: Sequence[str], format: str, new_id: str | None, *,
     # Only who imports waits for all the formats.
     from foveate.importers.finding import logs_in
 
-    files = [Path(path) for path in paths if path != "-"]
+    # What is not there is refused by name, with the others still coming in.
+    files = [on_disk(path) or Path(path) for path in paths if path != "-"]
     with shown_progress(None, worth=any(path.is_dir() for path in files)) as tell:
         found = logs_in(files, format, looked_at=lambda path: tell(f"looking at {path.name}", None))
     outcomes = [_Outcome(name, error=reason) for name, reason in found.refused]

@@ -10,7 +10,7 @@ import typer
 
 from foveate.cli.output import AsJson, Kind, print_json, print_table, say, shown_progress, write_bytes
 from foveate.cli.phrases import count, shown
-from foveate.cli.source import BAD_INPUT, FormatName, Lenient, Sample, material, reported, standard_input
+from foveate.cli.source import BAD_INPUT, FormatName, Lenient, Sample, material, on_disk, reported, standard_input
 from foveate.cli.store import StorePlace, SystemPlace
 from foveate.cli.views import Config
 from foveate.errors import ConfigError, LogError
@@ -137,7 +137,8 @@ def _found(stack: ExitStack, names: list[str], reading: _Reading, *, sample: boo
     if sample:
         found = stack.enter_context(material(None, sample=True))
         return [given(found.recording)]
-    paths = [Path(name) for name in names if name != "-" and Path(name).exists()]
+    there = {name: path for name in names if name != "-" and (path := on_disk(name)) is not None}
+    paths = list(there.values())
     with shown_progress(None, worth=any(path.is_dir() for path in paths)) as tell:
         tell("looking for logs", None)
         logs = sources_in(paths, reading.format, lenient=reading.lenient)
@@ -146,7 +147,7 @@ def _found(stack: ExitStack, names: list[str], reading: _Reading, *, sample: boo
     if "-" in names:
         logs += _piped(stack, reading)
     for name in names:
-        if name != "-" and not Path(name).exists():
+        if name != "-" and name not in there:
             session = stack.enter_context(material(name, store=reading.store, system=reading.system))
             logs.append(given(session.recording))
     return logs
@@ -193,7 +194,8 @@ def _print(result: Result, *, full: bool) -> None:
     if result.left_out:
         say(f"{count(len(result.left_out), 'session or file')} left out:")
         for one in result.left_out if full else result.left_out[:_LISTED]:
-            say(f"    {shown(one.name)}: {shown(one.reason)}")
+            said = one.reason if one.name in one.reason else f"{one.name}: {one.reason}"
+            say(f"    {shown(said)}")
         if len(result.left_out) > _LISTED and not full:
             say(f"    … and {len(result.left_out) - _LISTED:,} more; `--full` lists all")
 

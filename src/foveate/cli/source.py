@@ -105,17 +105,24 @@ def material(
     elif source == "-":
         with standard_input(lenient=lenient) as log:
             yield _chosen(log, format, session)
-    elif _is_file(source):
-        # Not on top: `--help` and other commands need not wait for it.
-        from foveate.importers.reading import Recorded
-        from foveate.importers.reading import opened as opened_file
-
-        path = Path(source)
-        with opened_file(path) as file:
-            yield _chosen(Recorded(name=source, file=file, path=path, lenient=lenient), format, session)
+    elif (path := on_disk(source)) is not None:
+        with _opened_log(path, source, lenient=lenient) as log:
+            yield _chosen(log, format, session)
     else:
         with _in_store(source, store, system) as found:
             yield found
+
+
+def on_disk(source: str) -> Path | None:
+    """The file or folder that a source names, if there is one."""
+    if not source.strip():
+        # An empty path is the working directory to Python, and nearly always a mistake of whoever typed it.
+        raise ConfigError("an empty SOURCE was given; name a session or a log")
+    try:
+        return Path(source) if Path(source).exists() else None
+    except (OSError, ValueError):
+        # Too long for a file, but not for a session.
+        return None
 
 
 @contextmanager
@@ -127,6 +134,23 @@ def standard_input(*, lenient: bool) -> Generator[Recorded, None, None]:
     with TemporaryFile() as spool:
         shutil.copyfileobj(sys.stdin.buffer, spool)
         yield Recorded(name="standard input", file=spool, lenient=lenient)
+
+
+@contextmanager
+def _opened_log(path: Path, source: str, *, lenient: bool) -> Generator[Recorded, None, None]:
+    # Not on top: `--help` and other commands need not wait for it.
+    from foveate.importers.reading import Recorded, opened
+
+    if path.is_dir():
+        raise FoveateError(f"{source!r} is a folder; give one log of it, or bring all with `foveate import`")
+    with ExitStack() as stack:
+        file = stack.enter_context(opened(path))
+        if not file.seekable():
+            # Such as `<(command)` of a shell: telling its format takes more than one look.
+            spool = stack.enter_context(TemporaryFile())
+            shutil.copyfileobj(file, spool)
+            file = spool
+        yield Recorded(name=source, file=file, path=path if path.is_file() else None, lenient=lenient)
 
 
 def _chosen(log: Recorded, format: str, session: str | None) -> Material:
@@ -154,8 +178,6 @@ def _in_store(source: str, store: str | None, system: str | None) -> Generator[M
     # Not on top: `--help` and other commands need not wait for it.
     from foveate.importers.recording import recording_of
 
-    if _is_folder(source):
-        raise FoveateError(f"{source!r} is a folder; give one log of it, or bring all with `foveate import`")
     with ExitStack() as stack:
         try:
             found = stack.enter_context(opened(store, system))
@@ -166,21 +188,6 @@ def _in_store(source: str, store: str | None, system: str | None) -> Generator[M
             raise type(error)(f"cannot read {source!r}: there is no such file, and {error}") from error
         events = found.reader(info).events(0, info.events)
         yield Material(recording_of(source, events), store=found, info=info)
-
-
-def _is_file(source: str) -> bool:
-    try:
-        return Path(source).is_file()
-    except (OSError, ValueError):
-        # Too long for a file, but not for a session.
-        return False
-
-
-def _is_folder(source: str) -> bool:
-    try:
-        return Path(source).is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _sample() -> Recording:

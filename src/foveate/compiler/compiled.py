@@ -21,7 +21,7 @@ from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.views.timeline import Timeline, common_prefix
 from foveate.wire.format import Request
-from foveate.wire.formats import FORMATS, format_named, to_objects
+from foveate.wire.formats import FORMATS, to_objects
 
 if TYPE_CHECKING:
     from foveate.compiler.reduction import Reduced
@@ -184,8 +184,7 @@ class CompiledContext:
             return _as_text(self)
         if format not in FORMATS:
             raise ConfigError(f"unknown `format` {format!r}; known are {', '.join(FORMATS)}, text")
-        known = format_named(format)
-        return to_objects(known, known.lower(self.request))
+        return to_objects(FORMATS[format], FORMATS[format].lower(self.request))
 
     @overload
     def explain(self, *, json: Literal[False] = False) -> Explanation: ...

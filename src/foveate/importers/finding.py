@@ -81,6 +81,10 @@ def logs_in(
             for folder, files in _folders(path):
                 _look_through(found, folder, files, format, looked_at)
             continue
+        if path.exists() and not path.is_file():
+            # It is looked at before it is read, and a pipe gives everything only once.
+            found.refused.append((str(path), f"{path} is no regular file; pipe it in and give - instead"))
+            continue
         try:
             found.add(path, _importer(path, format))
         except LogError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -62,6 +63,11 @@ class Recorded:
     read: int = 0
     _document: Any = None
     _has_document: bool = False
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            # Sessions are called after files and folders, however somebody got there: `../log` has a name, too.
+            self.path = Path(os.path.abspath(self.path))  # noqa: PTH100  a link keeps the name it goes by
 
     @property
     def stem(self) -> str:
