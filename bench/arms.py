@@ -1,15 +1,19 @@
-"""The context policies under comparison: the lab's, and a control."""
+"""The arms of our own: settings of Foveate, what agents do without it, and a control."""
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from bench.messages import Message, texts
+from bench.outcome import ArmInfo
 from bench.tokens import count, message_tokens, request_tokens
+from foveate.compiler.policy import Policy
 from foveate.lab.baselines import LOW_MARK, UNMASKED
 from foveate.lab.contestants import Contestant, Feed, Made, Opening, Step
 from foveate.lab.exchanges import Window
 from foveate.lab.policies import contestant
 from foveate.lab.references import candidates
+from foveate.lab.sessions import start_policy
 
 DUMP_SHARE = 0.15
 
@@ -44,20 +48,42 @@ def _identifier_dump(opening: Opening) -> Feed:
     return feed
 
 
-def _named(name: str, policy: str) -> Contestant:
-    return replace(contestant(policy), name=name)
+def _setting(name: str, description: str, policy: Policy) -> Contestant:
+    return Contestant(name=name, kind="policy", description=description, start=partial(start_policy, policy))
 
 
-BASELINE = _named("untouched", "raw")
-ARMS = (
+BASELINE = replace(contestant("raw"), name="untouched")
+OWN = (
     BASELINE,
-    _named("drop_exact", "drop-exact"),
-    _named("drop_steps", "drop-steps"),
-    _named("mask_10", "mask-10"),
-    _named("mask_steps", "mask-steps"),
-    Contestant(name="identifier_dump", kind="baseline", description="names only", start=_identifier_dump),
-    contestant("foveate"),
+    contestant("drop-exact"),
+    contestant("drop-steps"),
+    contestant("mask-10"),
+    contestant("mask-steps"),
+    Contestant(
+        name="identifier-dump",
+        kind="baseline",
+        description="a control: as drop-steps, with a list of all names ever seen",
+        start=_identifier_dump,
+    ),
 )
+SETTINGS = (
+    contestant("foveate"),
+    replace(contestant("patient"), name="foveate-patient"),
+    _setting("foveate-lean", "`Policy(low=0.15)`: comes down further", Policy(name="lean", low=0.15)),
+)
+ARMS = (*SETTINGS, *OWN)
+
+
+def described(arm: Contestant) -> ArmInfo:
+    """An arm of ours, as results tell of it."""
+    is_setting = any(arm.name == one.name for one in SETTINGS)
+    return ArmInfo(
+        name=arm.name,
+        family="foveate" if is_setting else "own",
+        call=arm.description,
+        knows_budget=arm.is_bounded and not arm.name.startswith("mask-1"),
+        is_default=arm.name == "foveate",
+    )
 
 
 def _list_of(seen: dict[str, None], limit: int) -> Message:

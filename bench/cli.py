@@ -1,5 +1,138 @@
+"""Foveate beside its peers, on recorded sessions: what requests hold, cost and take."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
 import typer
-app = typer.Typer()
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bench.comparing import Choice, compared
+from bench.material import Collected, collected, data_root
+from bench.outcome import ReplayOutcome, saved
+from bench.overview import overview
+from bench.peering import Peer, adapters, peer_of
+from bench.stamp import ROOT
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+console = Console(stderr=True)
+
+FOLDER: Final = ROOT / "docs" / "benchmarks"
+
+Logs = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="Logs, or folders of logs; by default `FOVEATE_DATA`, else ../shared/data.", show_default=False
+    ),
+]
+Out = Annotated[Path, typer.Option(help="Folder of the page and its results.")]
+Jobs = Annotated[int, typer.Option(min=1, help="How many sessions at once; the numbers do not depend on it.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A small part of it, to see that it works.")]
+WithPeers = Annotated[bool, typer.Option("--peers/--no-peers", help="Whether peers take part.")]
+
+
 @app.command()
-def hello() -> None:
-    print("hi")
+def replay(
+    logs: Logs = None,
+    *,
+    budget: Annotated[list[int] | None, typer.Option(min=500, help="Tokens of a request; 8000 and 32000.")] = None,
+    generated: Annotated[int, typer.Option(min=0, help="Budget on generated sessions; 0 for none.")] = 100_000,
+    split: Annotated[Literal["tune", "report", "all"], typer.Option(help="Which half of the sessions.")] = "report",
+    source: Annotated[list[str] | None, typer.Option(help="Only sessions of this agent.")] = None,
+    arm: Annotated[list[str] | None, typer.Option(help="Only arms whose names begin so.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many sessions, from all over.")] = None,
+    peers: WithPeers = True,
+    jobs: Jobs = 2,
+    out: Out = FOLDER,
+    quick: Quick = False,
+) -> None:
+    """Requests, cost and fidelity of every arm at every recorded call."""
+    choice = Choice(
+        budgets=tuple(budget or (8_000, 32_000)),
+        generated=(generated,) if generated and not quick else (),
+        split=split,
+        sources=tuple(source or ()),
+        arms=tuple(arm or ()),
+        limit=4 if quick else limit,
+        jobs=jobs,
+    )
+    material = _material(logs)
+    found = _peers() if peers else []
+    with _progress("sessions") as progress:
+        outcome = compared(material, found, choice, command=_command(), progress=progress)
+    for run in outcome.runs:
+        Console(width=250 if not sys.stdout.isatty() else None).print(overview(run))
+    _save(outcome, out / "results" / "replay.json")
+
+
+@app.command()
+def peers() -> None:
+    """Make the environments of all peers, and say which of them run."""
+    table = Table("peer", "versions", "arms")
+    found = _peers()
+    for peer in found:
+        versions = ", ".join(f"{name} {version}" for name, version in peer.versions.items())
+        table.add_row(peer.name, versions, peer.reason or "\n".join(f"{arm.name}: {arm.call}" for arm in peer.arms))
+    Console().print(table)
+
+
+def _material(logs: Sequence[Path] | None) -> Collected:
+    root = data_root()
+    paths = list(logs) if logs else [root] if root is not None else []
+    if not paths:
+        _refuse("no recorded logs: name a folder of them, or set `FOVEATE_DATA`")
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        _refuse(f"{missing[0]} does not exist; name a log or a folder of logs")
+    material = collected(paths)
+    if not material.sessions:
+        _refuse(f"no sessions with model calls in {', '.join(map(str, paths))}; `foveate formats` lists what is read")
+    console.print(f"{len(material.sessions)} sessions of {material.files} logs, {material.duplicates} duplicates")
+    return material
+
+
+def _peers() -> list[Peer]:
+    found: list[Peer] = []
+    with _progress("peers") as progress:
+        files = adapters()
+        for number, adapter in enumerate(files, 1):
+            found.append(peer_of(adapter))
+            progress(number, len(files), found[-1].name)
+    for peer in found:
+        if peer.reason:
+            console.print(f"{peer.name} does not run: {peer.reason}", style="yellow")
+    return found
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(what, total=None)
+
+        def told(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, description=f"{what} {name}"[:60])
+
+        yield told
+
+
+def _save(outcome: ReplayOutcome, path: Path) -> None:
+    saved(outcome, path)
+    console.print(f"written: {path}")
+
+
+def _command() -> str:
+    """What was typed, as one would type it again in the repository."""
+    return f"uv run --group bench foveate-bench {shlex.join(sys.argv[1:])}".strip()
+
+
+def _refuse(text: str) -> None:
+    console.print(text, style="red")
+    raise typer.Exit(1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Final, Literal, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 import msgspec
 
@@ -45,13 +45,13 @@ class Tally:
 
     Args:
         calls: recorded calls; `sent` became a request, others were `refused` for the budget or `failed` with an error.
-        invalid: requests that a provider would reject; `broken` are those at whose call the untouched history was valid.
+        invalid: requests that a provider would reject; `broken` are those where the untouched history was valid.
         over: requests above 1.05 of the budget.
         tokens: of all requests; `prefix` of them were as in the request before, in whole messages.
         cost: of the input at each provider's prices and cache rules, in dollars, in the order of `PROVIDERS`.
         cached: tokens found in each provider's cache.
         raw_tokens: what the untouched history has at the calls that were sent; `raw_cost` what it costs.
-        references: due at the calls that were sent; `kept`, `restorable`, `visible` count only in requests not over.
+        references: due at all calls; `kept`, `restorable`, `visible` count only in requests that are not over.
         judged_references: those due at requests not over.
         far, observed, modified: references last seen more than half a budget back; seen in tool output only; files that
             the session had changed by then. Each with those `_kept` and `_restorable`.
@@ -103,7 +103,12 @@ class Tally:
     def of(cls, parts: Iterable[Self]) -> Self:
         """The sum of several."""
         listed = list(parts)
-        return cls(**{one.name: _sum([getattr(part, one.name) for part in listed], one.default) for one in fields(cls)})
+        sums: dict[str, Any] = {}
+        for one in fields(cls):
+            values = [getattr(part, one.name) for part in listed]
+            is_each = isinstance(one.default, tuple)
+            sums[one.name] = tuple(map(sum, zip(one.default, *values, strict=True))) if is_each else sum(values)
+        return cls(**sums)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,9 +299,3 @@ def saved(outcome: ReplayOutcome | GrowthOutcome | EngineOutcome | RecallOutcome
 def loaded(path: Path, kind: type[Outcome]) -> Outcome | None:
     """Read an outcome; None if that part was not measured yet."""
     return msgspec.json.decode(path.read_bytes(), type=kind) if path.exists() else None
-
-
-def _sum(values: list[float] | list[tuple[float, ...]], zero: object) -> object:
-    if isinstance(zero, tuple):
-        return tuple(map(sum, zip(zero, *values, strict=True)))  # type: ignore[arg-type]
-    return sum(values)  # type: ignore[arg-type]

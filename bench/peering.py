@@ -9,9 +9,8 @@ import select
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from itertools import count as numbers
 from pathlib import Path
 from typing import IO, Any, Final
@@ -142,7 +141,7 @@ class _Process:
 
     def __init__(self, adapter: Path) -> None:
         self._adapter = adapter
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  as long as the process
         self._process = subprocess.Popen(
             _command(adapter),
             stdin=subprocess.PIPE,
@@ -150,8 +149,8 @@ class _Process:
             stderr=self._errors,
             env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0"},
         )
-        self._rest = b""
         self._gone = ""
+        self._open: list[str] = []
 
     @property
     def is_gone(self) -> bool:
@@ -161,7 +160,14 @@ class _Process:
         lane = str(next(self._lanes))
         asked = {"do": "open", "lane": lane, "arm": arm, "system": opening.system, "budget": opening.room}
         self.ask(asked, STEP_SECONDS)
+        self._open.append(lane)
         return lane
+
+    def close_lanes(self) -> None:
+        while self._open:
+            lane = self._open.pop()
+            if not self._gone:
+                self.ask({"do": "close", "lane": lane}, STEP_SECONDS)
 
     def ask(self, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
         if self._gone:
@@ -213,6 +219,12 @@ def _process(adapter: Path) -> _Process:
     return known
 
 
+def end_lanes() -> None:
+    """Let the adapters of this process forget the sessions they were given."""
+    for process in _running.values():
+        process.close_lanes()
+
+
 @atexit.register
 def end_all() -> None:
     """End the adapters of this process."""
@@ -229,5 +241,6 @@ def _command(adapter: Path) -> list[str]:
 
 
 def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     return process.stdin, process.stdout

@@ -1,57 +1,33 @@
-"""Replays one recorded session through all arms in step, and tallies what each request held."""
+"""Replays sessions through all arms in step, several sessions at once."""
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from typing import Final, Literal
 
 from bench.arms import BASELINE, Measure
-from bench.cost import Charge, Purse
-from bench.logs import RecordedSession, calls
-from bench.messages import Message
-from bench.tokens import count, message_tokens, request_tokens
-from foveate.budget.profiles import CacheRules
-from foveate.errors import BudgetError
-from foveate.lab.contestants import Contestant, Opening, Step
-from foveate.lab.references import History, Reference, is_visible
-from foveate.lab.validity import Validity
-from foveate.lab.walk import says_something, users_shown
-from foveate.wire.openai_chat import decode
+from bench.lanes import Judged, Lane, Prices
+from bench.material import Material
+from bench.outcome import Run, SessionInfo, Tally, Times
+from bench.peering import end_lanes
+from bench.statistics import percentile
+from bench.tokens import count, request_tokens
+from bench.trail import Trail
+from foveate.budget.accounting import framing_tokens
+from foveate.budget.tokens import counter_for
+from foveate.lab.contestants import Contestant, Opening
+from foveate.lab.script import Script
+from foveate.lab.walk import moments
 
-TOLERANCE = 1.05
-
-
-@dataclass(slots=True)
-class Tally:
-    """Sums over calls; `base_*` are those of the untouched history at the same calls."""
-
-    calls: int = 0
-    invalid: int = 0
-    over: int = 0
-    refused: int = 0
-    tokens: int = 0
-    hit: int = 0
-    cost: float = 0.0
-    base_tokens: int = 0
-    base_cost: float = 0.0
-    judged: int = 0
-    references: int = 0
-    kept: int = 0
-    visible: int = 0
-    far: int = 0
-    far_kept: int = 0
-    observed: int = 0
-    observed_kept: int = 0
-    user_share: float = 0.0
-    first_kept: int = 0
-    seconds: float = 0.0
-
-    def add(self, other: "Tally") -> None:
-        for item in fields(self):
-            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
-
-
+Progress = Callable[[int, int, str], None]
+"""Told after each session: how many are done, of how many, and the name of the one just done."""
 Key = tuple[str, int]
 """An arm's name and its budget."""
+
+_EXAMPLES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,110 +36,100 @@ class Setup:
 
     arms: tuple[Contestant, ...]
     budgets: tuple[int, ...]
-    prices: CacheRules
-    expires: bool
-
-
-def replay(setup: Setup, session: RecordedSession) -> dict[Key, Tally]:
-    """Run every arm at every budget over one session."""
-    history = History(session.system, session.messages, message_tokens)
-    # Tokenizing is the benchmark's own work; done here, it does not show up as an arm's.
-    request_tokens(session.messages)
-    count(session.system)
-    base = _Lane(BASELINE, 0, session, setup)
-    lanes = [_Lane(arm, budget, session, setup) for arm in setup.arms for budget in setup.budgets]
-    users: list[Message] = []
-    done = 0
-    for index in calls(session):
-        new = session.messages[done:index]
-        for message in new:
-            history.append(message)
-        users += filter(says_something, new)
-        step = _Step(
-            new=new,
-            at=session.timestamps[index],
-            history=history,
-            references=history.references(session.messages[index]),
-            users=users,
-        )
-        standard = base.send(step)
-        for lane in lanes:
-            lane.take(step, standard.charge)
-        done = index
-    return {(lane.arm.name, lane.budget): lane.tally for lane in lanes}
+    prices: Prices = field(default_factory=Prices.usual)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
-    """A recorded call: what came in since the last, and what its action will refer to."""
+class Replayed:
+    """One session: for each arm and budget the sums, the milliseconds of each call, and what went wrong."""
 
-    new: Sequence[Message]
-    at: float | None
-    history: History
-    references: Sequence[Reference]
-    users: Sequence[Message]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    request: list[Message]
-    charge: Charge
-    seconds: float
+    info: SessionInfo
+    tallies: dict[Key, Tally]
+    milliseconds: dict[Key, list[float]]
+    problems: dict[Key, list[str]]
 
 
-class _Lane:
-    """One arm at one budget on its way through a session."""
+def runs(
+    sessions: Sequence[Material],
+    setup: Setup,
+    *,
+    material: Literal["recorded", "generated"] = "recorded",
+    split: str = "report",
+    jobs: int = 2,
+    progress: Progress | None = None,
+) -> list[Run]:
+    """Every arm at every budget over all sessions; the numbers, times aside, do not depend on `jobs`."""
+    outcomes = _in_turn(sessions, setup) if jobs == 1 else _at_once(sessions, setup, jobs)
+    done: list[Replayed] = []
+    for one in outcomes:
+        done.append(one)
+        if progress is not None:
+            progress(len(done), len(sessions), one.info.name)
+    done.sort(key=lambda one: one.info.name)
+    return [_run(budget, done, setup, material=material, split=split) for budget in setup.budgets]
 
-    def __init__(self, arm: Contestant, budget: int, session: RecordedSession, setup: Setup) -> None:
-        self.arm = arm
-        self.budget = budget
-        self.tally = Tally()
-        self._feed = arm.start(Opening(system=session.system, budget=budget, sizes=Measure()))
-        self._validity = Validity()
-        self._purse = Purse(setup.prices, expires=setup.expires)
 
-    def send(self, step: _Step) -> _Sent:
-        # Time is the recorded sessions' own affair: the arms are compared on a cache that stays warm.
-        given = Step(chats=step.new, messages=[decode(message) for message in step.new])
-        begun = time.perf_counter()
-        request = self._feed(given).chats
-        seconds = time.perf_counter() - begun
-        return _Sent(request, self._purse.charge(request, step.at), seconds)
+def replayed(material: Material, setup: Setup) -> Replayed:
+    """One session under every arm at every budget."""
+    opening = _opening(material.script)
+    trail = Trail()
+    base = Lane(BASELINE, opening, setup.prices)
+    lanes = [Lane(arm, replace(opening, budget=budget), setup.prices) for arm in setup.arms for budget in setup.budgets]
+    for moment in moments(material.script, opening):
+        for chat in moment.step.chats:
+            trail.append(chat)
+        call = Judged(moment=moment, trail=trail, untouched=base.sent(moment))
+        for lane in lanes:
+            lane.take(call)
+    end_lanes()
+    return Replayed(
+        info=material.info,
+        tallies={lane.key: lane.tally for lane in lanes},
+        milliseconds={lane.key: lane.milliseconds for lane in lanes},
+        problems={lane.key: lane.problems for lane in lanes if lane.problems},
+    )
 
-    def take(self, step: _Step, standard: Charge) -> None:
-        try:
-            sent = self.send(step)
-        except BudgetError:
-            self.tally.refused += 1
-            return
-        tally = self.tally
-        tally.calls += 1
-        tally.invalid += bool(self._validity.problems(sent.request))
-        tally.tokens += sent.charge.tokens
-        tally.hit += sent.charge.hit
-        tally.cost += sent.charge.cost
-        tally.base_tokens += standard.tokens
-        tally.base_cost += standard.cost
-        tally.seconds += sent.seconds
-        is_over = sent.charge.tokens > TOLERANCE * self.budget
-        tally.over += is_over
-        if not is_over or not self.arm.is_bounded:
-            self._judge(step, sent.request)
 
-    def _judge(self, step: _Step, request: Sequence[Message]) -> None:
-        tally = self.tally
-        tally.judged += 1
-        shown = step.history.kept([reference.text for reference in step.references], request)
-        for reference in step.references:
-            kept = reference.text in shown
-            is_far = reference.distance > self.budget / 2
-            tally.references += 1
-            tally.kept += kept
-            tally.visible += kept or is_visible(reference.text, request)
-            tally.far += is_far
-            tally.far_kept += is_far and kept
-            tally.observed += reference.observed_only
-            tally.observed_kept += reference.observed_only and kept
-        present = users_shown(step.users, request)
-        tally.user_share += sum(present) / len(present) if present else 1.0
-        tally.first_kept += present[0] if present else True
+def _in_turn(sessions: Sequence[Material], setup: Setup) -> Iterator[Replayed]:
+    for one in sessions:
+        yield replayed(one, setup)
+
+
+def _at_once(sessions: Sequence[Material], setup: Setup, jobs: int) -> Iterator[Replayed]:
+    # Not forked: the pipes of running peers must not be shared.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(replayed, one, setup) for one in sessions]):
+            yield future.result()
+
+
+def _opening(script: Script) -> Opening:
+    # Tokenizing is the benchmark's own work; done here, it does not show up as an arm's.
+    request_tokens(script.chats)
+    count(script.system)
+    reserved = framing_tokens(counter_for(None), system=None, tools=script.tools, response_format=None)
+    return Opening(system=script.system, tools=script.tools, reserved=reserved, sizes=Measure())
+
+
+def _run(
+    budget: int, done: Sequence[Replayed], setup: Setup, *, material: Literal["recorded", "generated"], split: str
+) -> Run:
+    names = [arm.name for arm in setup.arms]
+    return Run(
+        budget=budget,
+        material=material,
+        split=split,
+        sessions=tuple(one.info for one in done),
+        tallies={name: tuple(one.tallies[name, budget] for one in done) for name in names},
+        times={name: _times([ms for one in done for ms in one.milliseconds[name, budget]]) for name in names},
+        problems={name: found for name in names if (found := _examples(name, budget, done))},
+    )
+
+
+def _times(milliseconds: Sequence[float]) -> Times:
+    p50, p95, longest = (round(percentile(milliseconds, share), 3) for share in (0.5, 0.95, 1))
+    return Times(p50=p50, p95=p95, longest=longest)
+
+
+def _examples(name: str, budget: int, done: Sequence[Replayed]) -> tuple[str, ...]:
+    found = (f"{one.info.name} {text}" for one in done for text in one.problems.get((name, budget), ()))
+    return tuple(text for text, _ in zip(found, range(_EXAMPLES), strict=False))

@@ -158,7 +158,7 @@ class _Server:
 
 
 class _Said:
-    """The messages of a lane by what they say, so that an unchanged one goes back as its index; -1 is the system prompt."""
+    """The messages of a lane by what they say, so that an unchanged one goes back as its index; -1: system prompt."""
 
     def __init__(self, system: str) -> None:
         self._places: dict[str, list[int]] = {}
