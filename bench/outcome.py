@@ -106,8 +106,8 @@ class Tally:
         sums: dict[str, Any] = {}
         for one in fields(cls):
             values = [getattr(part, one.name) for part in listed]
-            is_each = isinstance(one.default, tuple)
-            sums[one.name] = tuple(map(sum, zip(one.default, *values, strict=True))) if is_each else sum(values)
+            zero: Any = one.default
+            sums[one.name] = tuple(map(sum, zip(zero, *values, strict=True))) if isinstance(zero, tuple) else sum(values)
         return cls(**sums)
 
 

@@ -31,16 +31,20 @@ _FAILED = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _TELLING = re.compile(
-    r"^.*(?:\b[\w.]*(?:Error|Exception)\b\s*:|fatal:|error(?:\[\w+\])?:|panic:|not found|No such file|denied).*$",
+    r"^.*(?:\b[\w.]*(?:Error|Exception)\b\s*:|fatal:|error(?:\[\w+\])?:|panic:"
+    r"|not found|No such file|No module named|denied).*$",
     re.MULTILINE | re.IGNORECASE,
+)
+_BARE = re.compile(
+    r"\W*(?:exit(?:ed with)? (?:code|status)|returncode|process exited with code)\W*\d+\W*\w*\W*", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OpenError:
-    """An error of a tool call: the line that tells it, and the message it is in."""
+    """An error of a tool call: the lines that tell it, and the message it is in."""
 
-    line: str
+    lines: tuple[str, ...]
     message: Chat
 
 
@@ -81,27 +85,33 @@ class Trail:
         if not target:
             return
         if chat.get("is_error") or _FAILED.search(text):
-            line = _telling_line(text)
-            if line:
-                self._errors[target] = self._number, OpenError(line, chat)
+            lines = _telling_lines(text)
+            if lines:
+                self._errors[target] = self._number, OpenError(lines, chat)
         else:
             self._errors.pop(target, None)
 
 
 def shows(errors: Sequence[OpenError], request: Sequence[Chat]) -> int:
-    """How many errors a request shows, each by its line."""
+    """How many errors a request shows, each by one of its lines."""
     present = set(map(id, request))
     missing = [error for error in errors if id(error.message) not in present]
     if not missing:
         return len(errors)
     whole = "\n".join(text for message in request for text in texts(message))
-    return len(errors) - sum(error.line not in whole for error in missing)
+    return len(errors) - sum(not any(line in whole for line in error.lines) for error in missing)
 
 
 def unchanged(recent: Sequence[Chat], request: Sequence[Chat]) -> bool:
-    """Whether a request has all these messages as they were said."""
+    """Whether a request has all these messages as they were said; ids of calls may differ: logs repeat them."""
     present = set(map(id, request))
-    return all(id(chat) in present or chat in request for chat in recent)
+    missing = [chat for chat in recent if id(chat) not in present]
+    return not missing or {*map(_said, missing)} <= {*map(_said, request)}
+
+
+def _said(chat: Chat) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    called = (item["function"] for item in calls_of(chat))
+    return chat["role"], content_of(chat), tuple((one["name"], one["arguments"]) for one in called)
 
 
 def _target(function: dict[str, Any]) -> str:
@@ -123,8 +133,8 @@ def _paths(function: dict[str, Any]) -> set[str]:
     return {token for token in found if "/" in token or re.search(r"\.[A-Za-z]{1,4}$", token)}
 
 
-def _telling_line(text: str) -> str:
-    """The last line that names the error, else the first one."""
-    told = _TELLING.findall(text)
-    line = told[-1] if told else next((line for line in text.splitlines() if line.strip()), "")
-    return str(line).strip()[:_LINE]
+def _telling_lines(text: str) -> tuple[str, ...]:
+    """The lines that name the error, else the last that says something; none if there is nothing but a code."""
+    told = [str(line) for line in _TELLING.findall(text)]
+    saying = [line for line in text.splitlines() if not _BARE.fullmatch(line.strip()) and len(line.split()) >= 3]
+    return tuple(line.strip()[:_LINE] for line in told or saying[-1:])

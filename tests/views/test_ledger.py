@@ -110,10 +110,12 @@ def test_a_plan_tool_declared_by_the_user_is_a_plan() -> None:
     [
         ("", "(no output)"),
         ("just this", "just this"),
-        ("E   assert 1 == 2\nFAILED tests/a.py::test\n1 failed in 2s", "1 failed in 2s"),
+        ("E   assert 1 == 2\nFAILED tests/a.py::test\n1 failed in 2s", "FAILED tests/a.py::test"),
+        ("E   KeyError: 'a'\n=== short test summary info ===\n=== 1 error in 0.34s ===", "E   KeyError: 'a'"),
+        ("3 errors", "3 errors"),
         ("Error: first\nnoise\nValueError: last", "ValueError: last"),
     ],
 )
 def test_the_telling_line_of_an_output(text: str, line: str) -> None:
-    """A program that fails says why last."""
+    """A program that fails says why last, and may count its errors still later."""
     assert error_line(text) == line

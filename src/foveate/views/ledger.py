@@ -135,8 +135,11 @@ def _keep_newest(entries: dict[str, Any]) -> None:
 
 
 _ERROR_WORD: Final = re.compile(
-    r"error|exception|failed|denied|not found|no such|invalid|cannot|refused", re.IGNORECASE
+    r"error|exception|failed|denied|not found|no such|no module|invalid|cannot|refused", re.IGNORECASE
 )
+# A line that names the error and says something of it, rather than counting errors or announcing some.
+_NAMED_ERROR: Final = re.compile(r"\b(?:[\w.]*(?:Error|Exception)|(?i:error|fatal|panic)(?:\[\w+\])?)\s*:\s*\S")
+_COUNT: Final = re.compile(r"\b\d+ (?:failed|failures?|errors?|passed|skipped)\b", re.IGNORECASE)
 
 
 def error_line(text: str) -> str:
@@ -145,6 +148,8 @@ def error_line(text: str) -> str:
     if not lines:
         return "(no output)"
     telling = [line for line in lines if _ERROR_WORD.search(line) and not line.startswith("Traceback")]
-    # A program that fails says why last.
-    line = telling[-1] if telling else lines[-1]
+    uncounted = [line for line in telling if not _COUNT.search(line)]
+    named = [line for line in uncounted if _NAMED_ERROR.search(line)]
+    # A program that fails says why last, and what sums it up may come still later.
+    line = (named or uncounted or telling or lines)[-1]
     return line if len(line) <= _MAX_SENTENCE else line[: _MAX_SENTENCE - 1] + "…"
