@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Never
 
 import typer
 from rich.console import Console
@@ -15,11 +15,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from bench.comparing import Choice, compared
-from bench.material import Collected, collected, data_root
-from bench.outcome import ReplayOutcome, saved
+from bench.engine import engine_outcome
+from bench.growth import growth_contestants, growth_outcome
+from bench.logs import data_root
+from bench.material import Collected, collected
+from bench.outcome import EngineOutcome, GrowthOutcome, RecallOutcome, ReplayOutcome, loaded, saved
 from bench.overview import overview
-from bench.peering import Peer, adapters, peer_of
+from bench.peering import Peer, adapters, contestants, peer_of
+from bench.recall import recall_outcome
+from bench.report import refreshed, written
 from bench.stamp import ROOT
+from foveate.lab.contestants import Contestant
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 console = Console(stderr=True)
@@ -73,17 +79,83 @@ def replay(
 
 
 @app.command()
-def peers() -> None:
+def growth(*, peers: WithPeers = True, out: Out = FOLDER, quick: Quick = False) -> None:
+    """Time and memory of every arm, from 100 to 100,000 generated messages."""
+    arms = growth_contestants(peers=peers and not quick)
+    with _progress("lengths") as progress:
+        outcome = growth_outcome(arms, quick=quick, progress=progress)
+    _save(outcome, out / "results" / "growth.json")
+
+
+@app.command()
+def engine(logs: Logs = None, *, peers: WithPeers = True, out: Out = FOLDER, quick: Quick = False) -> None:
+    """What a real engine reuses of its cache: llama.cpp with a small model, beside the simulation."""
+    arms = [] if quick or not peers else _arms_of(["langchain"])
+    material = _material(logs)
+    with _progress("tokens") as progress:
+        outcome = engine_outcome(material, peers=arms, quick=quick, progress=progress)
+    _save(outcome, out / "results" / "engine.json")
+
+
+@app.command()
+def recall(
+    logs: Logs = None,
+    *,
+    locomo: Annotated[Path | None, typer.Option(help="A file in the format of LoCoMo.")] = None,
+    out: Out = FOLDER,
+    quick: Quick = False,
+) -> None:
+    """Whether what a later action or question needs is found, at budgets of 500 to 8,000 tokens."""
+    with _progress("conversations") as progress:
+        outcome = recall_outcome(_paths(logs), locomo, quick=quick, command=_command(), progress=progress)
+    _save(outcome, out / "results" / "recall.json")
+
+
+@app.command()
+def report(
+    *, out: Out = FOLDER, readme: Annotated[Path | None, typer.Option(help="Its headline table.")] = None
+) -> None:
+    """Write the page anew from the results that there are."""
+    for path in written(out):
+        console.print(f"written: {path}")
+    measured = loaded(out / "results" / "replay.json", ReplayOutcome)
+    if readme is not None and measured is not None:
+        refreshed(readme, measured)
+        console.print(f"written: {readme}")
+
+
+@app.command("all")
+def everything(
+    logs: Logs = None, *, peers: WithPeers = True, jobs: Jobs = 2, out: Out = FOLDER, quick: Quick = False
+) -> None:
+    """Measure everything anew and write the page; takes about an hour and a half on two cores."""
+    replay(logs, peers=peers, jobs=jobs, out=out, quick=quick)
+    growth(peers=peers, out=out, quick=quick)
+    engine(logs, peers=peers, out=out, quick=quick)
+    recall(logs, out=out, quick=quick)
+    report(out=out, readme=ROOT / "README.md" if out == FOLDER else None)
+
+
+@app.command("peers")
+def list_peers() -> None:
     """Make the environments of all peers, and say which of them run."""
     table = Table("peer", "versions", "arms")
-    found = _peers()
-    for peer in found:
+    for peer in _peers():
         versions = ", ".join(f"{name} {version}" for name, version in peer.versions.items())
         table.add_row(peer.name, versions, peer.reason or "\n".join(f"{arm.name}: {arm.call}" for arm in peer.arms))
     Console().print(table)
 
 
 def _material(logs: Sequence[Path] | None) -> Collected:
+    paths = _paths(logs)
+    material = collected(paths)
+    if not material.sessions:
+        _refuse(f"no sessions with model calls in {', '.join(map(str, paths))}; `foveate formats` lists what is read")
+    console.print(f"{len(material.sessions)} sessions of {material.files} logs, {material.duplicates} duplicates")
+    return material
+
+
+def _paths(logs: Sequence[Path] | None) -> list[Path]:
     root = data_root()
     paths = list(logs) if logs else [root] if root is not None else []
     if not paths:
@@ -91,11 +163,7 @@ def _material(logs: Sequence[Path] | None) -> Collected:
     missing = [path for path in paths if not path.exists()]
     if missing:
         _refuse(f"{missing[0]} does not exist; name a log or a folder of logs")
-    material = collected(paths)
-    if not material.sessions:
-        _refuse(f"no sessions with model calls in {', '.join(map(str, paths))}; `foveate formats` lists what is read")
-    console.print(f"{len(material.sessions)} sessions of {material.files} logs, {material.duplicates} duplicates")
-    return material
+    return paths
 
 
 def _peers() -> list[Peer]:
@@ -111,6 +179,12 @@ def _peers() -> list[Peer]:
     return found
 
 
+def _arms_of(names: Sequence[str]) -> list[Contestant]:
+    """The arms of a few peers."""
+    files = [adapter for adapter in adapters() if adapter.stem.removeprefix("with_") in names]
+    return [arm for adapter in files for arm in contestants(peer_of(adapter))]
+
+
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -123,16 +197,16 @@ def _progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
         yield told
 
 
-def _save(outcome: ReplayOutcome, path: Path) -> None:
+def _save(outcome: ReplayOutcome | GrowthOutcome | EngineOutcome | RecallOutcome, path: Path) -> None:
     saved(outcome, path)
     console.print(f"written: {path}")
 
 
 def _command() -> str:
     """What was typed, as one would type it again in the repository."""
-    return f"uv run --group bench foveate-bench {shlex.join(sys.argv[1:])}".strip()
+    return shlex.join(["foveate-bench", *sys.argv[1:]])
 
 
-def _refuse(text: str) -> None:
+def _refuse(text: str) -> Never:
     console.print(text, style="red")
     raise typer.Exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -58,13 +57,6 @@ class Collected:
         found = [one for one in self.sessions if split in ("all", one.split) and (not sources or one.source in sources)]
         found.sort(key=lambda one: (-len(one.script.calls), one.name))
         return found[:: max(1, len(found) // limit)][:limit] if limit else found
-
-
-def data_root() -> Path | None:
-    """The folder of recorded logs: `FOVEATE_DATA`, else a sibling of the repository."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    root = Path(os.environ.get("FOVEATE_DATA", beside))
-    return root if root.is_dir() else None
 
 
 def collected(paths: Iterable[Path]) -> Collected:

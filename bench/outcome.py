@@ -107,7 +107,8 @@ class Tally:
         for one in fields(cls):
             values = [getattr(part, one.name) for part in listed]
             zero: Any = one.default
-            sums[one.name] = tuple(map(sum, zip(zero, *values, strict=True))) if isinstance(zero, tuple) else sum(values)
+            is_each = isinstance(zero, tuple)
+            sums[one.name] = tuple(map(sum, zip(zero, *values, strict=True))) if is_each else sum(values)
         return cls(**sums)
 
 
@@ -223,6 +224,7 @@ class EngineRow:
         prompt_tokens: of all requests, in the model's own tokens; `reused` came from the engine's cache.
         simulated: tokens that the simulated cache would have reused: the longest common prefix in whole messages.
         prompt_ms: time the engine took to read prompts.
+        calls: requests that were read; at `refused` others the arm made none, or one that the window does not hold.
 
     """
 
@@ -234,12 +236,13 @@ class EngineRow:
     simulated: int
     prompt_ms: float
     over: int
+    refused: int = 0
     stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOutcome:
-    """Cache claims on hardware; `series` has reused tokens and prompt milliseconds call by call, by arm and session."""
+    """Cache claims on hardware; `series` has tokens and milliseconds call by call, by arm and session."""
 
     stamp: Stamp
     model: str
@@ -247,8 +250,10 @@ class EngineOutcome:
     budget: int
     sessions: tuple[SessionInfo, ...]
     rows: tuple[EngineRow, ...]
-    series: dict[str, dict[str, tuple[tuple[int, int, float], ...]]] = field(default_factory=dict)
-    """arm → session → for each call (prompt tokens, reused tokens, prompt milliseconds)."""
+    series: dict[str, dict[str, tuple[tuple[int, int, float, int], ...]]] = field(default_factory=dict)
+    """arm → session → for each call prompt tokens, reused tokens, milliseconds, simulated tokens; zeros if refused."""
+    left_out: tuple[str, ...] = ()
+    """Arms and sessions that nothing was measured of, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

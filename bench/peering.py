@@ -9,6 +9,7 @@ import select
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count as numbers
@@ -178,19 +179,26 @@ class _Process:
             stdin.flush()
             line = self._line(stdout, seconds)
         except (BrokenPipeError, TimeoutError) as error:
-            self.end()
-            self._gone = f"{asked['do']}: {error}; {self._last_words()}"
+            self.end(f"{asked['do']}: {error}")
             raise PeerError(self._gone) from error
         reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
             raise PeerError(reply["error"])
         return reply
 
-    def end(self) -> None:
-        """End the process, by its id."""
+    def end(self, reason: str = "ended") -> None:
+        """End the process; whoever asks it later gets the reason."""
+        if self._gone:
+            return
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+        self._gone = f"{reason}; {self._last_words()}".rstrip("; ")
+        self._errors.close()
+        for pipe in _pipes(self._process):
+            # What could not be handed over any more is lost with the process.
+            with suppress(BrokenPipeError):
+                pipe.close()
 
     def _line(self, stdout: IO[bytes], seconds: float) -> bytes:
         parts: list[bytes] = []

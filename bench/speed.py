@@ -8,15 +8,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from random import Random
 from statistics import median
 from typing import Any, Literal, Protocol
 
+from splintr import Tokenizer
+
+from bench.generated import conversation
 from bench.logs import data_root, load_sessions
-from bench.messages import Message, call, calls_of, content_of
+from bench.messages import Message, calls_of, content_of
 
 Kind = Literal["plain", "compact", "user"]
 Report = dict[str, Any]
@@ -89,26 +92,41 @@ def _session(budget: int) -> _Session:
     return session
 
 
-def live_loop(messages: int, budget: int, clock: Clock) -> Report:
-    """Append and compile step by step; only that is timed, neither the making of texts nor the rendering."""
-    _warm(budget)
+@dataclass(frozen=True, slots=True)
+class LiveStep:
+    """One step of a live loop: what it was, how long it took, and the request."""
+
+    kind: Kind
+    seconds: float
+    view: _View
+
+
+def live_steps(messages: int, budget: int, clock: Clock) -> Iterator[LiveStep]:
+    """Append and compile step by step; only that is timed, not the making of texts."""
     session = _session(budget)
-    spent: list[tuple[Kind, float]] = []
-    rendered: list[float] = []
-    memory, pauses, steps, largest = [_resident()], _GarbagePauses(clock), messages // 2, 0
-    for number, step in enumerate(islice(conversation(), steps), 1):
+    for step in islice(conversation(), messages // 2):
         begun = clock()
         session.extend(step)
         view = session.compile()
         seconds = clock() - begun
-        spent.append((_kind(step, view), seconds))
-        largest = max(largest, view.tokens)
+        yield LiveStep(_kind(step, view), seconds, view)
+
+
+def live_loop(messages: int, budget: int, clock: Clock) -> Report:
+    """A live loop summed up; rendering is timed apart."""
+    warm(budget)
+    spent: list[tuple[Kind, float]] = []
+    rendered: list[float] = []
+    memory, pauses, steps, largest = [resident()], _GarbagePauses(clock), messages // 2, 0
+    for number, step in enumerate(live_steps(messages, budget, clock), 1):
+        spent.append((step.kind, step.seconds))
+        largest = max(largest, step.view.tokens)
         if number % RENDER_EVERY == 0:
             begun = clock()
-            view.to("openai")
+            step.view.to("openai")
             rendered.append(clock() - begun)
         if number * 10 // steps > (number - 1) * 10 // steps:
-            memory.append(_resident())
+            memory.append(resident())
             _progress(f"budget {budget}: {number * 100 // steps} % of {messages} messages")
     return {
         "budget": budget,
@@ -125,7 +143,7 @@ def live_loop(messages: int, budget: int, clock: Clock) -> Report:
     }
 
 
-def _warm(budget: int) -> None:
+def warm(budget: int) -> None:
     """Load the vocabulary and the code; this word and the system prompt are all the tokenizer has seen then."""
     session = _session(budget)
     session.extend([{"role": "user", "content": WARM_WORD}])
@@ -178,7 +196,7 @@ def _ratio(one: float | None, other: float | None) -> float | None:
     return one / other if one is not None and other else None
 
 
-def _resident() -> float:
+def resident() -> float:
     """Megabytes of memory in use now; where the system does not say, the most so far."""
     status = Path("/proc/self/status")
     if not status.exists():
@@ -194,7 +212,7 @@ def _progress(text: str) -> None:
 def cold_compile(messages: int, budget: int, clock: Clock) -> Report:
     """One history that nothing has seen before: taken in and compiled."""
     history = _history(messages)
-    _warm(budget)
+    warm(budget)
     session = _session(budget)
     begun = clock()
     session.extend(history)
@@ -206,8 +224,6 @@ def cold_compile(messages: int, budget: int, clock: Clock) -> Report:
 
 def tokenised(messages: int, _: int, clock: Clock) -> Report:
     """The same texts, each through the tokenizer once and nothing else."""
-    from splintr import Tokenizer  # noqa: PLC0415  # the other workers measure the product's own loading of it
-
     texts = [text for message in _history(messages) for text in _texts(message)]
     tokenizer = Tokenizer.from_pretrained("o200k_base")
     loaded = clock()
@@ -290,122 +306,6 @@ def _cold_lines(report: Report) -> Iterator[str]:
         f"tokenising once: {report['tokenise_seconds']:.3f} s; ratio {report['ratio']:.2f}, "
         f"in a fresh process {report['fresh_ratio']:.2f} (target <= 2)"
     )
-
-
-_VERBS = ("parse", "load", "merge", "render", "resolve", "flush", "retry", "validate", "encode", "schedule", "split")
-_SYLLABLES = ("ba", "cor", "den", "fi", "gul", "hem", "ist", "jo", "kra", "lum", "mer", "nov", "or", "pal", "qui")
-_PACKAGES = ("billing", "gateway", "storage", "workers", "search", "reports", "identity", "shipping")
-_ERRORS = ("ValueError", "KeyError", "TimeoutError", "AssertionError", "TypeError")
-_EXCHANGES = (17, 21)
-_FAILING = 0.3
-_RECURRING = 0.8
-_RECENT = 0.85
-_KNOWN = 4_000
-
-
-def conversation(seed: int = 7) -> Iterator[list[Message]]:
-    """Steps of a coding agent without end, two messages each, the same for the same seed.
-
-    An exchange is a call with its result; about every twentieth step the agent answers and the user asks for more.
-    """
-    agent = _Agent(Random(seed))
-    yield [{"role": "system", "content": "The repository is a shop."}, {"role": "user", "content": agent.request()}]
-    while True:
-        for _ in range(agent.random.randint(*_EXCHANGES)):
-            yield agent.exchange()
-        yield [{"role": "assistant", "content": agent.answer()}, {"role": "user", "content": agent.request()}]
-
-
-class _Agent:
-    """Makes up texts; names recur, as they do in work, while new ones keep coming."""
-
-    def __init__(self, random: Random) -> None:
-        self.random = random
-        self._calls = 0
-        self._names: list[str] = []
-        self._paths: list[str] = []
-        self._files: list[str] = []
-
-    def request(self) -> str:
-        random = self.random
-        self._files = [self._path() for _ in range(random.randint(3, 7))]
-        return (
-            f"Please make `{self._name()}` in {self._files[0]} handle {random.randint(2, 900)} of them at once, ticket "
-            f"SHOP-{random.randint(1000, 99999)}. We looked at {random.choice(self._paths)} before; do not change what "
-            f"`{self._name()}` returns, and keep {self._files[-1]} under {random.randint(100, 600)} lines."
-        )
-
-    def answer(self) -> str:
-        return f"Done: `{self._name()}` in {self._files[0]} is changed, {self.random.randint(3, 240)} tests pass."
-
-    def exchange(self) -> list[Message]:
-        self._calls += 1
-        tool, arguments, result = self._action()
-        called = call(f"call_{self._calls:06d}", tool, json.dumps(arguments))
-        thought = f"Next, {self._name()} in {arguments.get('path', 'the tests')}."
-        return [
-            {"role": "assistant", "content": thought, "tool_calls": [called]},
-            {"role": "tool", "tool_call_id": called["id"], "content": result},
-        ]
-
-    def _action(self) -> tuple[str, dict[str, Any], str]:
-        random = self.random
-        path, name = random.choice(self._files), self._name()
-        size = random.randint(130, 1_620)
-        match random.choices(("read", "test", "grep", "edit"), (4, 3, 2, 2))[0]:
-            case "read":
-                return "read_file", {"path": path}, self._lines(size, self._code)
-            case "test":
-                command = f"pytest -q tests/test_{Path(path).stem}.py -k {name}"
-                return "run_command", {"command": command}, self._tested(size, path)
-            case "grep":
-                return "grep", {"pattern": name, "path": path.rpartition("/")[0]}, self._lines(size, self._hit)
-            case _:
-                new = self._lines(random.randint(40, 800), self._code)
-                arguments = {"path": path, "old": self._code(random.randint(1, 400)), "new": new}
-                return "edit_file", arguments, f"{path} was changed\n{new}"
-
-    def _tested(self, size: int, path: str) -> str:
-        random = self.random
-        output = self._lines(size, lambda number: f"{path}::test_{self._name()} PASSED [{number:>3}%]")
-        if random.random() < _FAILING:
-            line = random.randint(1, 900)
-            output += f'\nTraceback (most recent call last):\n  File "{path}", line {line}, in {self._name()}\n'
-            return f"{output}{random.choice(_ERRORS)}: {self._name()} got {random.randint(0, 10**6)}\nexit code 1"
-        return f"{output}\n{random.randint(1, 90)} passed in {random.random() * 20:.2f}s\nexit code 0"
-
-    def _lines(self, size: int, make: Callable[[int], str]) -> str:
-        lines: list[str] = []
-        while size > 0:
-            lines.append(make(len(lines) + 1))
-            size -= len(lines[-1])
-        return "\n".join(lines)
-
-    def _code(self, number: int) -> str:
-        called = f"{self._name()}({self._word()}, {self.random.randint(1, 5000)})  # {self._word()} {self._word()}"
-        return f"{number:>4} {' ' * self.random.choice((4, 8))}{self._name()} = {called}"
-
-    def _hit(self, _: int) -> str:
-        return f"{self._path()}:{self.random.randint(1, 900)}: return {self._name()}[{self.random.randint(0, 99)}]"
-
-    def _name(self) -> str:
-        return self._recurring(self._names, f"{self.random.choice(_VERBS)}_{self._word()}")
-
-    def _path(self) -> str:
-        new = f"src/{self.random.choice(_PACKAGES)}/{self._word()}_{self.random.randint(1, 999)}.py"
-        return self._recurring(self._paths, new)
-
-    def _word(self) -> str:
-        """A word that no vocabulary has whole, nor the tokenizer's memory of words: there are a million of them."""
-        return "".join(self.random.choices(_SYLLABLES, k=self.random.randint(2, 5)))
-
-    def _recurring(self, known: list[str], new: str) -> str:
-        """Mostly something said before, near or far; else something new."""
-        if known and self.random.random() < _RECURRING:
-            return self.random.choice(known[-60:] if self.random.random() < _RECENT else known)
-        known.append(new)
-        del known[:-_KNOWN]
-        return new
 
 
 _WORKERS = {"live": live_loop, "cold": cold_compile, "tokenise": tokenised}

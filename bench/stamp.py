@@ -19,10 +19,17 @@ _PACKAGES: Final = ("foveate", "splintr-rs", "genai-prices")
 
 
 def stamp(command: str, begun: float, packages: Sequence[str] = ()) -> Stamp:
-    """The stamp of a measurement that began at `begun` of `time.perf_counter` and is done now."""
+    """The stamp of a measurement that began at `begun` of `time.perf_counter` and is done now.
+
+    Args:
+        command: such as `foveate-bench growth`.
+        begun: when it began.
+        packages: that bear on the numbers, besides the usual ones.
+
+    """
     return Stamp(
         date=datetime.now(UTC).date().isoformat(),
-        command=command,
+        command=f"uv run --group bench {command}",
         commit=_commit(),
         versions={"python": platform.python_version(), **{name: version(name) for name in (*_PACKAGES, *packages)}},
         machine=_machine(),

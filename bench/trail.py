@@ -24,7 +24,7 @@ _CHANGING = re.compile(r"edit|write|patch|create|replace|insert|update|save", re
 _CHANGING_COMMAND = re.compile(r"(?<![<>=-])>{1,2}\s*[\w./~$\"']|\bsed\s+-i|\bapply_patch\b|\btee\b|\bmv\b|\bcp\b")
 _FAILED = re.compile(
     r"Traceback \(most recent call last\)"
-    r"|^[\w.]*(?:Error|Exception)\b\s*:"
+    r"|^(?:E\s+)?[\w.]*(?:Error|Exception)\b\s*:"
     r"|^(?:\w+: )?(?:fatal|error|panic)(?:\[\w+\])?:"
     r"|command not found|No such file or directory|Permission denied"
     r"|(?:exit(?:ed with)? code|returncode>|exit status):?\s*[1-9]",

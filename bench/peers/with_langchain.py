@@ -4,24 +4,52 @@
 # [tool.uv]
 # exclude-newer = "2026-11-15T00:00:00Z"
 # ///
-"""LangChain: `trim_messages`, which is called anew on the whole history before every model call."""
+"""LangChain: `trim_messages` and `ContextEditingMiddleware` see the whole history before every model call, while
+`SummarizationMiddleware` replaces the history with what it keeps of it.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, trim_messages
+from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
+from langchain.agents.middleware.types import ModelRequest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    trim_messages,
+)
+from langchain_core.messages.tool import InvalidToolCall
 from worker import Arm, Chat, serve, timed, tokens
+
+# LangChain looks at it when a model is called, not when it is imported.
+os.environ["LANGSMITH_TRACING_V2"] = "false"
+
+SUMMARY = (
+    "Summary of the earlier conversation: the user described a task and the assistant has been working on it step by"
+    " step. It looked around first, read what seemed to matter, and formed an idea of where the change belongs. It then"
+    " tried the idea in small pieces, looked at the results after each of them, and corrected what did not work out."
+    " Some of the tool calls failed at first and were repeated in another form. The decisions made so far still hold"
+    " and nothing was asked of the user that is still open. What remains is to finish the work that was begun, to check"
+    " it once more in the way it was checked before, and to tell the user briefly what was done and why."
+)
+MODEL = FakeListChatModel(responses=[SUMMARY])
 
 
 class Trim:
     def __init__(self, system: str, budget: int) -> None:
         self._budget = budget
-        self._history: list[BaseMessage] = [SystemMessage(system)] if system else []
+        self._history = taken_in(head_of(system))
 
     def step(self, new: Sequence[Chat]) -> list[Chat]:
-        self._history += map(to_langchain, new)
+        self._history += taken_in(new)
         return list(map(to_chat, timed(self._trimmed)))
 
     def _trimmed(self) -> list[BaseMessage]:
@@ -35,8 +63,58 @@ class Trim:
         )
 
 
+class Clear:
+    def __init__(self, system: str, budget: int) -> None:
+        self._head = head_of(system)
+        self._history: list[BaseMessage] = []
+        edit = ClearToolUsesEdit(trigger=room(system, budget), keep=3)
+        self._middleware = ContextEditingMiddleware(edits=[edit], token_counter=count_all)
+
+    def step(self, new: Sequence[Chat]) -> list[Chat]:
+        self._history += taken_in(new)
+        request = ModelRequest(model=MODEL, messages=self._history)
+        edited = timed(lambda: self._middleware.wrap_model_call(request, lambda asked: asked))
+        return [*self._head, *map(to_chat, edited.messages)]
+
+
+class Summary:
+    def __init__(self, system: str, budget: int) -> None:
+        self._head = head_of(system)
+        self._state: list[BaseMessage] = []
+        available = room(system, budget)
+        self._middleware = SummarizationMiddleware(
+            MODEL,
+            trigger=("tokens", available),
+            keep=("tokens", max(1, available // 2)),
+            token_counter=count_all,
+        )
+
+    def step(self, new: Sequence[Chat]) -> list[Chat]:
+        self._state += taken_in(new)
+        update = timed(lambda: self._middleware.before_model({"messages": self._state}, None))
+        if update is not None:
+            # The first one says that all messages before it are removed.
+            self._state = update["messages"][1:]
+        return [*self._head, *map(to_chat, self._state)]
+
+
+def head_of(system: str) -> list[Chat]:
+    return [{"role": "system", "content": system}] if system else []
+
+
+def room(system: str, budget: int) -> int:
+    return max(1, budget - sum(map(tokens, head_of(system))))
+
+
 def count_all(messages: Sequence[BaseMessage]) -> int:
-    return sum(tokens(to_chat(message)) for message in messages)
+    return sum(tokens({**message.additional_kwargs, "content": message.content}) for message in messages)
+
+
+def taken_in(new: Sequence[Chat]) -> list[BaseMessage]:
+    # Tokenizing is the benchmark's own work; done here, it does not show up as the peer's.
+    for message in new:
+        tokens(message)
+    return [to_langchain(message) for message in new]
 
 
 def to_langchain(message: Chat) -> BaseMessage:
@@ -48,7 +126,29 @@ def to_langchain(message: Chat) -> BaseMessage:
         case "system":
             return SystemMessage(message["content"])
         case _:
-            return AIMessage(message["content"], additional_kwargs=calls_of(message))
+            return to_assistant(message)
+
+
+def to_assistant(message: Chat) -> AIMessage:
+    calls: list[ToolCall] = []
+    invalid: list[InvalidToolCall] = []
+    for called in message.get("tool_calls") or ():
+        id, name, text = called["id"], called["function"]["name"], called["function"]["arguments"]
+        arguments = parsed(text)
+        if isinstance(arguments, dict):
+            calls.append(ToolCall(name=name, args=arguments, id=id))
+        else:
+            invalid.append(InvalidToolCall(name=name, args=text, id=id, error=None, type="invalid_tool_call"))
+    return AIMessage(
+        message["content"], tool_calls=calls, invalid_tool_calls=invalid, additional_kwargs=calls_of(message)
+    )
+
+
+def parsed(arguments: str) -> object:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
 
 
 def calls_of(message: Chat) -> Chat:
@@ -78,6 +178,19 @@ if __name__ == "__main__":
                 start=Trim,
                 is_default=False,
                 note="`start_on` and `include_system` are set because without them most requests are invalid.",
+            ),
+            Arm(
+                name="clear",
+                call="ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=B, keep=3)])",
+                start=Clear,
+                note="B is the trigger and no limit: what is left after clearing all but three results is sent.",
+            ),
+            Arm(
+                name="summary",
+                call='SummarizationMiddleware(model, trigger=("tokens", B), keep=("tokens", B // 2))',
+                start=Summary,
+                is_default=False,
+                note="A fake model gives a fixed summary that says nothing real, and its calls are not counted.",
             ),
         ],
     )

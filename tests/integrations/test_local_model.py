@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from bench.local_model import LocalModel, start
 from openai import AsyncOpenAI
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 import foveate
 from foveate.integrations.pydantic_ai import PydanticAISummarizer
-
-from .local_model import LocalModel, start
 
 
 @pytest.fixture(scope="module")

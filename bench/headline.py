@@ -1,0 +1,97 @@
+"""The headline: eight arms side by side, chosen by rule so that nobody picks the peers that look worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bench.blocks import Row, Table, literal, number
+from bench.outcome import Tally
+from bench.standings import Contest, Standing
+from bench.statistics import pareto
+
+_PEERS: Final = 4
+_TITLE: Final = "The strongest arms on recorded sessions"
+# The rule in words, for those who look at the table.
+RULE: Final = (
+    "Foveate as it comes, its setting that keeps most, one arm of each of the four strongest peers, the best simple arm "
+    "of our own, and the untouched history. Peers that are valid and within the budget come first; of those, the ones "
+    "that no other beats on both cost and references kept, then those that keep most. *Not made*: calls at which an arm "
+    "refused or failed. *Cost* is relative to the untouched history. *References kept* is the share of what the next "
+    "recorded action refers to that the request still shows, with what stood around it."
+)
+
+
+def headline_table(held: Sequence[Contest], command: str) -> Table:
+    """Foveate beside the strongest of the others, on recorded sessions."""
+    recorded = [contest for contest in held if contest.run.material == "recorded"]
+    arms = _met_everywhere(recorded)
+    columns = ("invalid / over / not made", "cost", "references kept")
+    return Table(
+        title=_TITLE,
+        head=("", *(f"{contest.run.budget:,}: {column}" for contest in recorded for column in columns)),
+        rows=tuple(_row(arms[name]) for name in _chosen(arms)),
+        command=command,
+    )
+
+
+def _met_everywhere(held: Sequence[Contest]) -> dict[str, list[Standing]]:
+    """The arms that took part in all of them."""
+    found: dict[str, list[Standing]] = {}
+    for contest in held:
+        for one in contest.arms:
+            found.setdefault(one.name, []).append(one)
+    return {name: listed for name, listed in found.items() if len(listed) == len(held)}
+
+
+def _chosen(arms: dict[str, list[Standing]]) -> list[str]:
+    ranked = sorted(arms, key=lambda name: (-_times_fit(arms[name]), -_kept(arms[name]), name))
+    family = {name: listed[0].arm.family for name, listed in arms.items()}
+    ours = [name for name in arms if family[name] == "foveate"]
+    default = [name for name in ours if arms[name][0].arm.is_default][:1] or ours[:1]
+    settings = [name for name in ranked if family[name] == "foveate"][:1]
+    simple = [name for name in ranked if family[name] == "own" and name != "untouched"][:1]
+    peers = _strongest([name for name in ranked if family[name] == "peer"], arms)
+    # The baseline of all costs stands last.
+    untouched = [name for name in arms if name == "untouched"]
+    return list(dict.fromkeys([*default, *settings, *peers, *simple, *untouched]))
+
+
+def _strongest(names: Sequence[str], arms: dict[str, list[Standing]]) -> list[str]:
+    """One arm for each package: of those that are fit, first the ones that no other beats on both counts."""
+    front = _front(names, arms)
+    packages: dict[str, str] = {}
+    for name in sorted(names, key=lambda name: (-_times_fit(arms[name]), name not in front)):
+        packages.setdefault(arms[name][0].arm.peer or name, name)
+    return sorted(list(packages.values())[:_PEERS], key=names.index)
+
+
+def _front(names: Sequence[str], arms: dict[str, list[Standing]]) -> set[str]:
+    """Of those that are fit most often, the ones that no other beats on both cost and references kept."""
+    most = max((_times_fit(arms[name]) for name in names), default=0)
+    fit = [name for name in names if _times_fit(arms[name]) == most]
+    found = pareto([(_cost(arms[name]), _kept(arms[name])) for name in fit])
+    return {name for name, is_best in zip(fit, found, strict=True) if is_best}
+
+
+def _times_fit(listed: Sequence[Standing]) -> int:
+    return sum(one.is_fit for one in listed)
+
+
+def _kept(listed: Sequence[Standing]) -> float:
+    return sum(one.kept or 0.0 for one in listed) / len(listed)
+
+
+def _cost(listed: Sequence[Standing]) -> float:
+    return sum(one.cost(0) or 0.0 for one in listed) / len(listed)
+
+
+def _row(listed: Sequence[Standing]) -> Row:
+    arm = listed[0].arm
+    cells = [cell for one in listed for cell in (_troubles(one.total), number(one.cost(0)), number(one.kept, 3))]
+    name = literal(arm.name)
+    return Row((f"**{name}**" if arm.family == "foveate" else name, *cells), arm.family)
+
+
+def _troubles(total: Tally) -> str:
+    return f"{total.invalid:,} / {total.over:,} / {total.refused + total.failed:,}"

@@ -1,0 +1,177 @@
+"""Verdicts: worked out from the numbers, against Foveate where the numbers are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from bench.outcome import ArmInfo, Family, GrowthOutcome, ReplayOutcome, Run, SessionInfo, Tally, Times
+from bench.standings import contests
+from bench.verdicts import behind, behind_elsewhere, duels, flatness, verdicts
+from tests.bench.report_outcomes import STAMP, engine, growth, recall
+
+SESSIONS = tuple(SessionInfo(name=f"s{n}", source="codex", messages=9, calls=100, tokens=9_000) for n in range(2))
+UNBEATEN = "Nothing valid and within the budget is both cheaper and keeps more, at Anthropic"
+BEATEN = "For each peer as it comes there is a setting of Foveate that is cheaper and keeps more"
+SENDABLE = "Every request of Foveate is valid and within the budget"
+
+
+def tally(cost: float, kept: int, **others: int) -> Tally:
+    """One session of a hundred calls and a hundred references."""
+    sums = {"calls": 100, "sent": 100, "judged": 100, "references": 100, "judged_references": 100} | others
+    return Tally(cost=(cost, cost, cost), raw_cost=(1.0, 1.0, 1.0), kept=kept, **sums)
+
+
+def outcome(*budgets: tuple[int, dict[str, Tally]], settings: tuple[str, ...] = ("foveate",)) -> ReplayOutcome:
+    """Arms by name; those of `settings` are Foveate's, the first of them as it comes, all others are peers."""
+    names = dict.fromkeys(name for _, arms in budgets for name in arms)
+
+    def family(name: str) -> Family:
+        return "foveate" if name in settings else "peer"
+
+    return ReplayOutcome(
+        stamp=STAMP,
+        arms=tuple(ArmInfo(name=name, family=family(name), is_default=name not in settings[1:]) for name in names),
+        peers=(),
+        runs=tuple(
+            Run(
+                budget=budget,
+                material="recorded",
+                split="report",
+                sessions=SESSIONS,
+                tallies={name: (one, one) for name, one in arms.items()},
+                times={name: Times(p50=1, p95=2, longest=3) for name in arms},
+            )
+            for budget, arms in budgets
+        ),
+    )
+
+
+def holds(found: ReplayOutcome, claim: str) -> tuple[bool, str]:
+    """What became of a claim in the first run."""
+    verdict = next(one for one in verdicts(contests(found)) if one.claim == claim)
+    return verdict.holds, verdict.numbers
+
+
+def test_an_arm_that_is_cheaper_and_keeps_more_is_named() -> None:
+    """It stands in the verdict with its numbers, and in what remains behind."""
+    found = outcome((8_000, {"foveate": tally(0.3, 90), "peer": tally(0.2, 95)}))
+
+    assert holds(found, UNBEATEN) == (False, "foveate 0.30 / 0.900; ahead on both: peer 0.20 / 0.950")
+    assert holds(found, BEATEN) == (False, "0 of 1; not: peer 0.20 / 0.950")
+    assert [one.measure for one in behind(contests(found))] == [
+        "cost at Anthropic",
+        "cost at OpenAI",
+        "cost at Gemini",
+        "references kept",
+    ]
+
+
+@pytest.mark.parametrize(("cost", "kept"), [(0.2, 80), (0.4, 95), (0.3, 90)])
+def test_an_arm_that_is_better_in_one_thing_only_does_not_beat_foveate(cost: float, kept: int) -> None:
+    """Cheaper but forgetful, dear but faithful, or just the same."""
+    found = outcome((8_000, {"foveate": tally(0.3, 90), "peer": tally(cost, kept)}))
+
+    assert holds(found, UNBEATEN)[0]
+    assert not holds(found, BEATEN)[0]
+
+
+@pytest.mark.parametrize("wrong", ["invalid", "over", "failed", "refused"])
+def test_an_arm_that_goes_wrong_too_often_is_set_apart_but_named(wrong: str) -> None:
+    """More than one call in a hundred is too often; just one is not."""
+    often = outcome((8_000, {"foveate": tally(0.3, 90), "peer": tally(0.2, 95, **{wrong: 2})}))
+    seldom = outcome((8_000, {"foveate": tally(0.3, 90), "peer": tally(0.2, 95, **{wrong: 1})}))
+
+    assert holds(often, UNBEATEN) == (True, "foveate 0.30 / 0.900; ahead, but set apart: peer 0.20 / 0.950")
+    assert not holds(seldom, UNBEATEN)[0]
+
+
+def test_refused_calls_are_counted_against_foveate() -> None:
+    """They keep nothing, and a setting that refuses more than one call in a hundred beats nobody."""
+    ours = tally(0.1, 90, sent=95, judged=95, refused=5, judged_references=94)
+    found = outcome((8_000, {"foveate": ours, "peer": tally(0.2, 80)}))
+
+    assert holds(found, SENDABLE)[0]
+    assert holds(found, "Foveate refuses no call") == (False, "10 of 200 refused")
+    assert holds(found, UNBEATEN) == (True, "foveate 0.10 / 0.900; Foveate's cost is that of 190 of 200 calls")
+    assert not holds(found, BEATEN)[0]
+
+
+def test_where_foveate_is_set_apart_it_is_compared_with_others_that_are() -> None:
+    """Else it would be best for want of rivals; the untouched history in its larger window is none."""
+    arms = {
+        "foveate": tally(0.3, 20, sent=20, judged=20, refused=80),
+        "peer": tally(0.2, 60, over=10, judged=90),
+        "raw": tally(0.1, 100, over=90),
+    }
+    found = outcome((8_000, arms))
+
+    assert not holds(found, UNBEATEN)[0]
+    assert "ahead on both: peer 0.20 / 0.600" in holds(found, UNBEATEN)[1]
+    assert any("better peer" in one.numbers for one in behind(contests(found)))
+    assert not any("raw" in one.numbers for one in behind(contests(found)))
+
+
+@pytest.mark.parametrize("wrong", ["invalid", "over", "failed"])
+def test_one_bad_request_of_any_setting_breaks_the_claim(wrong: str) -> None:
+    """Zero means zero."""
+    arms = {"foveate": tally(0.3, 90), "patient": tally(0.3, 90, **{wrong: 1})}
+
+    assert not holds(outcome((8_000, arms), settings=("foveate", "patient")), SENDABLE)[0]
+
+
+def test_the_setting_that_beats_a_peer_is_found_also_at_a_smaller_budget() -> None:
+    """As it comes first, then other settings, then smaller budgets on the same sessions."""
+    small = {"foveate": tally(0.1, 80), "patient": tally(0.2, 85), "peer": tally(0.15, 70)}
+    large = {"foveate": tally(0.3, 95), "patient": tally(0.25, 93), "peer": tally(0.15, 70), "dear": tally(0.28, 90)}
+    held = contests(outcome((8_000, small), (32_000, large), settings=("foveate", "patient")))
+
+    met = {duel.peer.name: duel for duel in duels(held[1], held)}
+
+    assert met["dear"].holds and met["dear"].setting.name == "patient" and met["dear"].setting.run.budget == 32_000
+    assert met["peer"].holds and met["peer"].setting.name == "foveate" and met["peer"].setting.run.budget == 8_000
+    assert met["peer"].more == pytest.approx(0.1)
+    assert met["peer"].interval == pytest.approx((0.1, 0.1))
+
+
+def test_a_smaller_budget_on_other_sessions_is_no_setting() -> None:
+    """Numbers of different sessions cannot be compared."""
+    both = outcome((8_000, {"foveate": tally(0.1, 80)}), (32_000, {"foveate": tally(0.3, 95), "peer": tally(0.2, 70)}))
+    other = replace(both, runs=(replace(both.runs[0], sessions=SESSIONS[::-1]), both.runs[1]))
+
+    assert duels(contests(both)[1], contests(both))[0].holds
+    assert not duels(contests(other)[1], contests(other))[0].holds
+
+
+def test_nothing_remains_behind_where_foveate_is_best() -> None:
+    """And equal is not behind."""
+    assert behind(contests(outcome((8_000, {"foveate": tally(0.3, 90), "peer": tally(0.3, 90)})))) == []
+
+
+def test_flat_is_what_stays_within_half_as_much_again() -> None:
+    """From a thousand messages to the longest history."""
+    measured = growth()
+    slow = _with_last(measured, 1.6)
+
+    assert flatness(measured).holds
+    assert not flatness(slow).holds
+    assert "1.60 ×" in flatness(slow).numbers
+    assert flatness(growth(lengths=(1_000,))) is None
+    assert flatness(replace(measured, curves=())) is None
+
+
+def test_what_is_behind_elsewhere_is_named() -> None:
+    """Faster arms at the longest history, arms read faster by the engine, methods that find more."""
+    found = {one.where.partition(",")[0]: one.numbers for one in behind_elsewhere(growth(), engine(), recall())}
+
+    assert "foveate 4.1, better untouched" in found["growth"]
+    assert "bm25 0.40 against 0.30 at 500" in found["recall"]
+    assert "real engine" not in found
+    assert behind_elsewhere(None, None, None) == []
+
+
+def _with_last(outcome: GrowthOutcome, factor: float) -> GrowthOutcome:
+    """Foveate takes so much longer at the longest history."""
+    first, *others = outcome.curves
+    last = replace(first.points[-1], p50_ms=factor * first.points[-1].p50_ms)
+    return replace(outcome, curves=(replace(first, points=(*first.points[:-1], last)), *others))
