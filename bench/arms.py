@@ -7,7 +7,7 @@ from functools import partial
 from bench.messages import Message, texts
 from bench.outcome import ArmInfo
 from bench.tokens import count, message_tokens, request_tokens
-from foveate.compiler.policy import Policy
+from foveate.compiler.policy import POLICIES
 from foveate.lab.baselines import LOW_MARK, UNMASKED
 from foveate.lab.contestants import Contestant, Feed, Made, Opening, Step
 from foveate.lab.exchanges import Window
@@ -48,8 +48,16 @@ def _identifier_dump(opening: Opening) -> Feed:
     return feed
 
 
-def _setting(name: str, description: str, policy: Policy) -> Contestant:
-    return Contestant(name=name, kind="policy", description=description, start=partial(start_policy, policy))
+def _start_part(share: float, opening: Opening) -> Feed:
+    """Foveate as it comes, told that there is only a part of the room for messages."""
+    framing = opening.reserved + opening.sizes.total(opening.head())
+    room = (opening.budget or 0) - framing
+    return start_policy(POLICIES["default"], replace(opening, budget=framing + int(share * room)))
+
+
+def _part(name: str, share: float) -> Contestant:
+    description = f"Foveate with {share:.0%} of the room that the budget leaves for messages"
+    return Contestant(name=name, kind="policy", description=description, start=partial(_start_part, share))
 
 
 BASELINE = replace(contestant("raw"), name="untouched")
@@ -69,7 +77,8 @@ OWN = (
 SETTINGS = (
     contestant("foveate"),
     replace(contestant("patient"), name="foveate-patient"),
-    _setting("foveate-lean", "`Policy(low=0.15)`: comes down further", Policy(name="lean", low=0.15)),
+    _part("foveate-half", 0.5),
+    _part("foveate-third", 1 / 3),
 )
 ARMS = (*SETTINGS, *OWN)
 

@@ -59,9 +59,9 @@ def engine_outcome(
 ) -> EngineOutcome:
     """Measure what the engine reuses of every arm's requests, and how long it reads the rest.
 
-    The untouched history, drop-steps and Foveate come first. Drop-exact and peers take the time that is left: they
-    cut at every call, as the untouched history does once the window is full. Mask-steps is not among them, because no
-    window of this size has more outputs than it leaves unmasked, so its requests are those of drop-steps.
+    The untouched history, drop-steps and Foveate come first. What is left of the time goes to drop-exact, which cuts at
+    every call as the untouched history does once the window is full, and to peers. Mask-steps is not among them: so few
+    outputs fit into this window that its requests are those of drop-steps.
 
     Args:
         material: recorded sessions to choose from.

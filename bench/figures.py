@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ from bench.outcome import (
     RecallTable,
     Run,
 )
-from bench.standings import Contest, Standing, share
+from bench.standings import Contest, Standing, families_of, share
 from bench.statistics import pareto
 
 _WIDTH: Final = 920
@@ -28,6 +28,7 @@ _FAMILIES: Final[dict[Family, str]] = {"foveate": "Foveate", "own": "simple arms
 _MARKERS: Final[dict[Family, str]] = {"foveate": "D", "own": "s", "peer": "o"}
 _METHODS: Final = ("#b35300", SOFT, "#a3195b", "#44537a", "#e69f00")
 _COSTS: Final = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 20, 50)
+_DASHES: Final = ("-", "--", ":", "-.")
 # From this ratio of the dearest to the cheapest on, cost is drawn on a logarithmic axis.
 _WIDE: Final = 4
 
@@ -54,7 +55,7 @@ def figures(
         if growth is not None:
             drawn |= {growth_name(what): _growth(growth, what) for what in GROWING}
         if engine is not None:
-            drawn["engine"] = _engine(engine)
+            drawn["engine"] = _engine(engine, families_of(held))
         for place, table in enumerate(recall.tables if recall is not None else ()):
             drawn[recall_name(place)] = _recall(table, recall_name(place))
     return drawn
@@ -265,20 +266,21 @@ def _growth_axes(axes: Axes, lengths: Sequence[float], values: Sequence[float]) 
         return
     axes.set_xlim(min(lengths) / 1.2, max(lengths) * 1.1)
     axes.set_ylim(min(values) / 1.4, max(values) * 1.4)
+    axes.xaxis.set_major_locator(FixedLocator(sorted(set(lengths))))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
-def _engine(engine: EngineOutcome) -> str:
+def _engine(engine: EngineOutcome, families: Mapping[str, Family]) -> str:
     """What the engine reused beside what the simulation says, and how long it read."""
     arms = list(dict.fromkeys(row.arm for row in engine.rows))
     sums = {arm: [row for row in engine.rows if row.arm == arm] for arm in arms}
     height = 44 * len(arms)
     sheet = Sheet("engine", _WIDTH, 62 + height + 30)
     half = (_WIDTH - _NAMES - 30) / 2
-    colours = [COLOURS["foveate"] if arm == "foveate" else COLOURS["own"] for arm in arms]
+    colours = [COLOURS[families.get(arm, "own")] for arm in arms]
     reuse = sheet.axes(_NAMES, 62, half - 30, height)
     _share_axes(reuse, arms, colours)
     for row, arm in enumerate(arms):
@@ -306,40 +308,35 @@ def _recall(table: RecallTable, name: str) -> str:
     sheet = Sheet(name, _WIDTH, 420)
     axes = sheet.axes(56, 44, _WIDTH - 56 - 190, 328)
     methods = list(dict.fromkeys(row.method for row in table.rows))
-    others = [method for method in methods if not method.startswith("foveate")]
+    ours = sorted(method for method in methods if method.startswith("foveate"))
+    others = [method for method in methods if method not in ours]
     ends, colours = [], []
     axes.set_xscale("log")
-    for method in methods:
+    for place, method in enumerate(methods):
         rows = sorted((row for row in table.rows if row.method == method), key=lambda row: row.budget)
-        is_ours = method.startswith("foveate")
+        is_ours = method in ours
         colour = COLOURS["foveate"] if is_ours else _METHODS[others.index(method) % len(_METHODS)]
-        budgets = [row.budget for row in rows]
-        axes.fill_between(
-            budgets,
-            [row.all_low for row in rows],
-            [row.all_high for row in rows],
-            color=colour,
-            alpha=0.14,
-            linewidth=0,
-        )
+        # A little apart, or the whiskers of all methods would stand on one another.
+        budgets = [row.budget * 1.02 ** (place - len(methods) // 2) for row in rows]
+        axes.vlines(budgets, [row.all_low for row in rows], [row.all_high for row in rows], color=colour, alpha=0.45)
         axes.plot(
             budgets,
             [row.all for row in rows],
             color=colour,
             linewidth=2.4 if is_ours else 1.5,
-            linestyle="-" if method == "foveate" or not is_ours else "--",
+            linestyle=_DASHES[ours.index(method) % len(_DASHES)] if is_ours else "-",
             marker="D" if is_ours else "o",
             markersize=5,
         )
-        ends.append((float(budgets[-1]), rows[-1].all))
+        ends.append((budgets[-1], rows[-1].all))
         colours.append(colour)
     ticks = sorted({row.budget for row in table.rows})
     axes.set_ylim(0, 1.02)
-    axes.set_xlim(min(ticks, default=1) / 1.1, max(ticks, default=10) * 1.05)
+    axes.set_xlim(min(ticks, default=1) / 1.1, max(ticks, default=10) * 1.1)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     label_ends(axes, ends, methods, colours, right=30)
-    note_at(sheet, 14, 24, "↑ share of questions for which all evidence is found, with its interval")
+    note_at(sheet, 14, 24, "↑ share of questions for which all evidence is found; whiskers are 95 % intervals")
     note_at(sheet, _WIDTH - 190, 408, "tokens →", align="right")
     return sheet.svg()

@@ -14,11 +14,11 @@ _PEERS: Final = 4
 _TITLE: Final = "The strongest arms on recorded sessions"
 # The rule in words, for those who look at the table.
 RULE: Final = (
-    "Foveate as it comes, its setting that keeps most, one arm of each of the four strongest peers, the best simple arm "
-    "of our own, and the untouched history. Peers that are valid and within the budget come first; of those, the ones "
-    "that no other beats on both cost and references kept, then those that keep most. *Not made*: calls at which an arm "
-    "refused or failed. *Cost* is relative to the untouched history. *References kept* is the share of what the next "
-    "recorded action refers to that the request still shows, with what stood around it."
+    "Foveate as it comes, its setting that keeps most, one arm of each of the four strongest peers, the best simple "
+    "arm of our own, and the untouched history. Peers that are valid and within the budget come first; of those, the "
+    "ones that no other beats on both cost and references kept, then those that keep most. *Not made*: calls at which "
+    "an arm refused or failed. *Cost* is relative to the untouched history. *References kept* is the share of what the "
+    "next recorded action refers to that the request still shows, with what stood around it."
 )
 
 

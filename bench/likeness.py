@@ -29,10 +29,9 @@ def main() -> int:
     if recorded is None:
         print("no recorded logs: set `FOVEATE_DATA` to their folder", file=sys.stderr)
         return 1
-    generated = traits(generated_scripts())
     print(f"{'':<50}{'generated':>20}{'recorded':>20}")
-    for name, shown in _ROWS:
-        print(f"{name:<50}{shown(generated):>20}{shown(recorded):>20}")
+    for name, *shown in beside(traits(generated_scripts()), recorded):
+        print(f"{name:<50}" + "".join(f"{one:>20}" for one in shown))
     return 0
 
 
@@ -67,7 +66,8 @@ def traits(scripts: Iterable[Script]) -> Traits:
     tallied = [_tallied(script) for script in scripts]
     seen = [reference for one in tallied for reference in one.references]
     results = [size for one in tallied for size in one.results]
-    tokens, actions = (sum(getattr(one, name) for one in tallied) for name in ("tokens", "actions"))
+    tokens = sum(one.tokens for one in tallied)
+    actions = sum(one.actions for one in tallied)
     return Traits(
         sessions=len(tallied),
         actions=actions,
@@ -94,6 +94,11 @@ def recorded_traits() -> Traits | None:
         return None
     found = (one.script for one in collected([root]).sessions)
     return traits(script for script in found if request_tokens(script.chats) >= LEAST_TOKENS)
+
+
+def beside(generated: Traits, recorded: Traits) -> list[tuple[str, str, str]]:
+    """A table: what is compared, and the two side by side."""
+    return [(name, shown(generated), shown(recorded)) for name, shown in _ROWS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import ProxyHandler, Request, build_opener
 
-import xllamacpp
+import xllamacpp  # type: ignore[import-untyped]  # it comes without types
 
 from foveate.lab.chat import Chat
 
 # A long prompt on a busy machine takes minutes.
 _SECONDS: Final = 600
+# Loopback is never behind a proxy, whatever the environment says.
+_OPENER: Final = build_opener(ProxyHandler({}))
 # The engine's windows are multiples of it.
 _STEP: Final = 256
 
@@ -73,7 +75,7 @@ class LocalModel:
             f"{self.address}{path}", data=json.dumps(body).encode(), headers={"Content-Type": "application/json"}
         )
         try:
-            with urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+            with _OPENER.open(request, timeout=_SECONDS) as answer:
                 reply: dict[str, Any] = json.load(answer)
                 return reply
         except HTTPError as error:

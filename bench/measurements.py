@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bench.blocks import Block, Figure, Heading, Items, Paragraph, Row, Table, literal, milliseconds, number
 from bench.figures import GROWING, growth_name, recall_name
 from bench.outcome import (
     EngineOutcome,
     EngineRow,
+    Family,
     GrowthCurve,
     GrowthOutcome,
     GrowthPoint,
@@ -31,13 +32,14 @@ def grown(growth: GrowthOutcome) -> list[Block]:
             f"it, one exchange each. {_measured(growth.stamp)}"
         ),
     ]
-    for what, title in GROWING.items():
+    for what, measure in GROWING.items():
+        title = f"{measure[0].upper()}{measure[1:]}"
         blocks += [
             Figure(
                 name=growth_name(what),
-                alt=f"{title} against the number of messages, both logarithmic, {len(growth.curves)} arms.",
-                caption=f"{title[0].upper()}{title[1:]}, by messages so far. Both axes are logarithmic: a level line "
-                "is the same at every length.",
+                alt=f"{title}, against the number of messages, both logarithmic, {len(growth.curves)} arms.",
+                caption=f"{title}, by messages so far. Both axes are logarithmic: a level line is the same at every "
+                "length.",
                 command=command,
             ),
             _growth_table(growth, lengths, what, title),
@@ -48,7 +50,7 @@ def grown(growth: GrowthOutcome) -> list[Block]:
     return [*blocks, Items(tuple(stopped), title="Arms that were stopped")] if stopped else blocks
 
 
-def on_engine(engine: EngineOutcome) -> list[Block]:
+def on_engine(engine: EngineOutcome, families: Mapping[str, Family]) -> list[Block]:
     """What a real engine reuses, beside the simulation."""
     command = engine.stamp.command
     arms = list(dict.fromkeys(row.arm for row in engine.rows))
@@ -77,7 +79,7 @@ def on_engine(engine: EngineOutcome) -> list[Block]:
         Table(
             title="Real and simulated reuse",
             head=("arm", "session", "calls", "prompt tokens", "reused", "simulated", "ms a call", "over", "refused"),
-            rows=tuple(_engine_row(*one) for one in (*totals, *single)),
+            rows=tuple(_engine_row(*one, families.get(one[1], "own")) for one in (*totals, *single)),
             command=command,
             words=2,
         ),
@@ -105,7 +107,7 @@ def _measured(stamp: Stamp) -> str:
 
 def _growth_table(growth: GrowthOutcome, lengths: Sequence[int], what: str, title: str) -> Table:
     return Table(
-        title=f"{title[0].upper()}{title[1:]}",
+        title=f"{title}{' / p95' if what == 'time' else ''}",
         head=("arm", *(f"{length:,}" for length in lengths)),
         rows=tuple(_growth_row(curve, lengths, what) for curve in growth.curves),
         command=growth.stamp.command,
@@ -156,11 +158,11 @@ def _reuse(rows: Sequence[EngineRow]) -> float | None:
     return share(sum(row.reused for row in rows), sum(row.prompt_tokens for row in rows))
 
 
-def _engine_row(session: str, arm: str, rows: Sequence[EngineRow]) -> Row:
+def _engine_row(session: str, arm: str, rows: Sequence[EngineRow], family: Family) -> Row:
     calls, tokens = sum(row.calls for row in rows), sum(row.prompt_tokens for row in rows)
     return Row(
         (
-            f"**{literal(arm)}**" if arm == "foveate" else literal(arm),
+            f"**{literal(arm)}**" if family == "foveate" else literal(arm),
             literal(session),
             f"{calls:,}",
             f"{tokens:,}",
@@ -170,7 +172,7 @@ def _engine_row(session: str, arm: str, rows: Sequence[EngineRow]) -> Row:
             f"{sum(row.over for row in rows):,}",
             f"{sum(row.refused for row in rows):,}",
         ),
-        "foveate" if arm == "foveate" else "own",
+        family,
     )
 
 
@@ -185,7 +187,7 @@ def _recall_blocks(table: RecallTable, place: int, command: str) -> list[Block]:
         Figure(
             name=recall_name(place),
             alt=f"Share of questions for which all evidence is found, by budget, for {', '.join(methods)}.",
-            caption=f"All evidence found, by budget: {name}. Bands are 95 % intervals over conversations.",
+            caption=f"All evidence found, by budget: {name}. Whiskers are 95 % intervals over conversations.",
             command=command,
         ),
         Table(

@@ -68,4 +68,4 @@ class ModelTokens:
 def _written(message: Chat) -> str:
     called = (f"{item['function']['name']}({item['function']['arguments']})" for item in calls_of(message))
     lines = [content_of(message), *called]
-    return f"{message['role']}\n" + "\n".join(filter(None, lines))
+    return f"{message.get('role', '')}\n" + "\n".join(filter(None, lines))

@@ -156,12 +156,16 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """All arms at one budget: `tallies` has for each arm one row for each of `sessions`."""
+    """All arms at one budget: `tallies` has for each arm one row for each of `sessions`.
+
+    So many sessions were `left_out`: their instructions, tools and a message of the user are larger than the budget.
+    """
 
     budget: int
     material: Literal["recorded", "generated"]
     split: str
     sessions: tuple[SessionInfo, ...]
+    left_out: int = 0
     tallies: dict[str, tuple[Tally, ...]]
     times: dict[str, Times]
     problems: dict[str, tuple[str, ...]] = field(default_factory=dict)

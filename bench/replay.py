@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from multiprocessing import get_context
 from typing import Final, Literal
 
@@ -41,9 +42,13 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """One session: for each arm and budget the sums, the milliseconds of each call, and what went wrong."""
+    """One session: for each arm and budget the sums, the milliseconds of each call, and what went wrong.
+
+    `budgets` are those that can hold what no arm may leave out.
+    """
 
     info: SessionInfo
+    budgets: tuple[int, ...]
     tallies: dict[Key, Tally]
     milliseconds: dict[Key, list[float]]
     problems: dict[Key, list[str]]
@@ -72,9 +77,11 @@ def runs(
 def replayed(material: Material, setup: Setup) -> Replayed:
     """One session under every arm at every budget."""
     opening = _opening(material.script)
+    least = _least(material.script, opening)
+    budgets = [budget for budget in setup.budgets if least <= budget]
     trail = Trail()
     base = Lane(BASELINE, opening, setup.prices)
-    lanes = [Lane(arm, replace(opening, budget=budget), setup.prices) for arm in setup.arms for budget in setup.budgets]
+    lanes = [Lane(arm, replace(opening, budget=budget), setup.prices) for arm in setup.arms for budget in budgets]
     for moment in moments(material.script, opening):
         for chat in moment.step.chats:
             trail.append(chat)
@@ -84,6 +91,7 @@ def replayed(material: Material, setup: Setup) -> Replayed:
     end_lanes()
     return Replayed(
         info=material.info,
+        budgets=tuple(budgets),
         tallies={lane.key: lane.tally for lane in lanes},
         milliseconds={lane.key: lane.milliseconds for lane in lanes},
         problems={lane.key: lane.problems for lane in lanes if lane.problems},
@@ -110,18 +118,27 @@ def _opening(script: Script) -> Opening:
     return Opening(system=script.system, tools=script.tools, reserved=reserved, sizes=Measure())
 
 
+def _least(script: Script, opening: Opening) -> int:
+    """The tokens of what no arm may leave out: tools, instructions, and at each call the newest user message."""
+    instructions = takewhile(lambda chat: chat["role"] in ("system", "developer"), script.chats)
+    inputs = (opening.sizes.of(chat) for chat in script.chats if chat["role"] == "user")
+    return opening.reserved + opening.sizes.total([*opening.head(), *instructions]) + max(inputs, default=0)
+
+
 def _run(
     budget: int, done: Sequence[Replayed], setup: Setup, *, material: Literal["recorded", "generated"], split: str
 ) -> Run:
     names = [arm.name for arm in setup.arms]
+    found = [one for one in done if budget in one.budgets]
     return Run(
         budget=budget,
         material=material,
         split=split,
-        sessions=tuple(one.info for one in done),
-        tallies={name: tuple(one.tallies[name, budget] for one in done) for name in names},
-        times={name: _times([ms for one in done for ms in one.milliseconds[name, budget]]) for name in names},
-        problems={name: found for name in names if (found := _examples(name, budget, done))},
+        sessions=tuple(one.info for one in found),
+        left_out=len(done) - len(found),
+        tallies={name: tuple(one.tallies[name, budget] for one in found) for name in names},
+        times={name: _times([ms for one in found for ms in one.milliseconds[name, budget]]) for name in names},
+        problems={name: told for name in names if (told := _examples(name, budget, found))},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final, Self
 import msgspec
 
 from bench.blocks import Block, markdown, rows_of
-from bench.comparison import all_numbers, by_budget, in_short, introduced, judged
+from bench.chapters import all_numbers, by_budget, in_short, introduced, judged
 from bench.figures import figures
 from bench.headline import RULE, headline_table
 from bench.limits import limits
@@ -18,7 +18,7 @@ from bench.measurements import grown, on_engine, recalled
 from bench.outcome import EngineOutcome, GrowthOutcome, Outcome, RecallOutcome, ReplayOutcome, loaded
 from bench.page import page
 from bench.participants import material, participants, violations
-from bench.standings import Contest, contests
+from bench.standings import Contest, contests, families_of
 from bench.verdicts import behind_elsewhere, flatness
 from foveate.errors import ConfigError
 
@@ -109,7 +109,7 @@ def _blocks(results: Results, held: Sequence[Contest]) -> list[Block]:
         blocks += violations(held, command)
         blocks += all_numbers(held, command)
     blocks += grown(growth) if growth is not None else []
-    blocks += on_engine(engine) if engine is not None else []
+    blocks += on_engine(engine, families_of(held)) if engine is not None else []
     blocks += recalled(recall) if recall is not None else []
     if replay is not None:
         blocks += participants(replay)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -113,6 +113,11 @@ class Contest:
 def contests(outcome: ReplayOutcome) -> list[Contest]:
     """All runs, in their order."""
     return [Contest(run, tuple(sorted(_standings(outcome, run), key=_rank))) for run in outcome.runs]
+
+
+def families_of(held: Iterable[Contest]) -> dict[str, Family]:
+    """The family of each arm by its name; Foveate as it comes is known without any run."""
+    return {"foveate": "foveate", **{one.name: one.arm.family for contest in held for one in contest.arms}}
 
 
 def _standings(outcome: ReplayOutcome, run: Run) -> list[Standing]:

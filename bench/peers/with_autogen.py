@@ -26,7 +26,7 @@ from autogen_core.models import (
     UserMessage,
 )
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from worker import Arm, Chat, Lane, serve, timed_async, tokens
+from worker import Arm, Chat, Lane, head, serve, timed_async, tokens
 
 
 class Viewed:
@@ -72,10 +72,6 @@ def token_limited(system: str, budget: int) -> Lane:
 
 def buffered(system: str, _budget: int) -> Lane:
     return Viewed(system, BufferedChatCompletionContext(buffer_size=5))
-
-
-def head(system: str) -> list[Chat]:
-    return [{"role": "system", "content": system}] if system else []
 
 
 def to_autogen(messages: Iterable[Chat]) -> Iterator[LLMMessage]:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from functools import partial
 from itertools import count as numbers
@@ -23,11 +22,7 @@ from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.plugins.context_filter_plugin import ContextFilterPlugin
 from google.adk.sessions import InMemorySessionService
 from google.genai.types import Content, FunctionCall, FunctionResponse, GenerateContentResponseUsageMetadata, Part
-from worker import Arm, Chat, serve, timed_async, tokens
-
-SUMMARY = "Summary of the earlier conversation: " + " ".join(
-    ["the user asked for a change, files were read, commands were run, and some of their results were noted."] * 6
-)
+from worker import SUMMARY, Arm, Chat, head, serve, timed_async, tokens
 
 
 class Filtered:
@@ -37,13 +32,12 @@ class Filtered:
         self._head = head(system)
         self._plugin = ContextFilterPlugin(**options)
         self._contents: list[Content] = []
-        self._form = Form()
 
     def step(self, new: Sequence[Chat]) -> list[Chat]:
-        self._contents += map(self._form.to_content, new)
+        self._contents += map(to_content, new)
         request = LlmRequest(contents=list(self._contents))
         timed_async(lambda: self._plugin.before_model_callback(callback_context=None, llm_request=request))
-        return self._head + self._form.to_chats(request.contents)
+        return self._head + [chat for content in request.contents for chat in to_chats(content)]
 
 
 class Compacted:
@@ -51,7 +45,6 @@ class Compacted:
 
     def __init__(self, system: str, budget: int) -> None:
         self._head = head(system)
-        self._form = Form()
         self._time = numbers(1)
         service = InMemorySessionService()
         session = timed_async(lambda: service.create_session(app_name="app", user_id="user"))
@@ -72,7 +65,7 @@ class Compacted:
         self._context.session.events += map(self._event, new)
         request = LlmRequest()
         timed_async(lambda: self._processed(request))
-        chats = self._head + self._form.to_chats(request.contents)
+        chats = self._head + [chat for content in request.contents for chat in to_chats(content)]
         self._prompt_tokens = sum(map(tokens, chats))
         return chats
 
@@ -83,18 +76,17 @@ class Compacted:
 
     def _event(self, message: Chat) -> Event:
         time = next(self._time)
-        is_reply = message["role"] == "assistant"
         if message["role"] == "user":
             self._context.invocation_id = str(time)
-        return Event(
-            author="agent" if message["role"] != "user" else "user",
-            content=self._form.to_content(message),
+        event = Event(
+            author="user" if message["role"] == "user" else "agent",
+            content=to_content(message),
             invocation_id=self._context.invocation_id,
             timestamp=time,
-            usage_metadata=GenerateContentResponseUsageMetadata(prompt_token_count=self._prompt_tokens)
-            if is_reply and self._prompt_tokens
-            else None,
         )
+        if message["role"] == "assistant" and self._prompt_tokens:
+            event.usage_metadata = GenerateContentResponseUsageMetadata(prompt_token_count=self._prompt_tokens)
+        return event
 
 
 class FixedModel(BaseLlm):
@@ -106,63 +98,38 @@ class FixedModel(BaseLlm):
         yield LlmResponse(content=Content(role="model", parts=[Part(text=SUMMARY)]))
 
 
-class Form:
-    """Contents and chat messages; keeps the text of arguments, which contents have parsed."""
-
-    def __init__(self) -> None:
-        # With the calls themselves, so that their identities never come to mean others.
-        self._texts: dict[int, tuple[FunctionCall, str]] = {}
-
-    def to_content(self, message: Chat) -> Content:
-        if message["role"] == "tool":
-            response = FunctionResponse(
-                id=message["tool_call_id"], name=message["name"], response={"result": message["content"]}
-            )
-            return Content(role="user", parts=[Part(function_response=response)])
-        calls = [Part(function_call=self._call(item)) for item in message.get("tool_calls") or ()]
-        texts = [Part(text=message["content"])] if message["content"] or not calls else []
-        return Content(role="model" if message["role"] == "assistant" else "user", parts=[*texts, *calls])
-
-    def to_chats(self, given: Sequence[Content]) -> list[Chat]:
-        return [chat for content in given for chat in self._chats(content)]
-
-    def _call(self, item: Chat) -> FunctionCall:
-        function = item["function"]
-        call = FunctionCall(id=item["id"], name=function["name"], args=parsed(function["arguments"]))
-        self._texts[id(call)] = call, function["arguments"]
-        return call
-
-    def _chats(self, content: Content) -> Iterator[Chat]:
-        parts = content.parts or []
-        for part in parts:
-            if response := part.function_response:
-                yield {"role": "tool", "content": response.response["result"], "tool_call_id": response.id}
-        if parts and all(part.function_response for part in parts):
-            return
-        text = "".join(part.text or "" for part in parts)
-        chat: Chat = {"role": "assistant" if content.role == "model" else "user", "content": text}
-        if calls := [part.function_call for part in parts if part.function_call]:
-            chat["tool_calls"] = [
-                {
-                    "id": call.id,
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": self._texts[id(call)][1]},
-                }
-                for call in calls
-            ]
-        yield chat
+def to_content(message: Chat) -> Content:
+    if message["role"] == "tool":
+        response = FunctionResponse(
+            id=message["tool_call_id"], name=message["name"], response={"result": message["content"]}
+        )
+        return Content(role="user", parts=[Part(function_response=response)])
+    calls = [Part(function_call=to_call(item)) for item in message.get("tool_calls") or ()]
+    texts = [Part(text=message["content"])] if message["content"] or not calls else []
+    return Content(role="model" if message["role"] == "assistant" else "user", parts=[*texts, *calls])
 
 
-def head(system: str) -> list[Chat]:
-    return [{"role": "system", "content": system}] if system else []
+def to_call(item: Chat) -> FunctionCall:
+    # Nothing here looks into arguments, so they stay the text that they were.
+    return FunctionCall(id=item["id"], name=item["function"]["name"], args={"text": item["function"]["arguments"]})
 
 
-def parsed(arguments: str) -> Chat:
-    try:
-        value = json.loads(arguments)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+def to_chats(content: Content) -> Iterator[Chat]:
+    """ADK puts the results of parallel calls into one content; chat has a message for each."""
+    parts = content.parts or []
+    results = [part.function_response for part in parts if part.function_response]
+    for result in results:
+        yield {"role": "tool", "content": result.response["result"], "tool_call_id": result.id}
+    if results and len(results) == len(parts):
+        return
+    text = "".join(part.text or "" for part in parts)
+    chat: Chat = {"role": "assistant" if content.role == "model" else "user", "content": text}
+    if calls := [part.function_call for part in parts if part.function_call]:
+        chat["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args["text"]}}
+            for call in calls
+        ]
+    yield chat
 
 
 if __name__ == "__main__":
@@ -175,7 +142,7 @@ if __name__ == "__main__":
                 call="await ContextFilterPlugin(num_invocations_to_keep=5).before_model_callback(...)",
                 start=partial(Filtered, num_invocations_to_keep=5),
                 knows_budget=False,
-                note="It keeps whole invocations: all that follows the fifth user message from the end.",
+                note="It keeps whole invocations: all from the last but fourth user message on; there is no default.",
             ),
             Arm(
                 name="filter-steps",
@@ -189,8 +156,8 @@ if __name__ == "__main__":
                 name="compaction",
                 call="EventsCompactionConfig(summarizer=..., token_threshold=B, event_retention_size=5)",
                 start=Compacted,
-                note="The last five events stay; it looks at the tokens of the last prompt, and the summary of the rest"
-                " comes from a fake model and says nothing.",
+                note="As its documentation has it: five events stay, and the last prompt is what it measures; summaries"
+                " come from a fake model and say nothing.",
             ),
         ],
     )

@@ -21,6 +21,8 @@ from haystack.dataclasses import ChatMessage, ToolCall
 from haystack.hooks.compaction import CompactionHook, SlidingWindowCompactor, ToolResultPruningCompactor
 from worker import Arm, Chat, serve, timed, tokens
 
+PRUNED = (ToolResultPruningCompactor, SlidingWindowCompactor)
+
 
 class Compacted:
     """An agent's state with hooks at `before_llm`, one for each compactor."""
@@ -96,8 +98,6 @@ def to_chat(message: ChatMessage) -> Chat:
         ]
     return chat
 
-
-PRUNED = (ToolResultPruningCompactor, SlidingWindowCompactor)
 
 if __name__ == "__main__":
     serve(

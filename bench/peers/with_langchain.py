@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain.agents.middleware.types import ModelRequest
@@ -27,26 +28,19 @@ from langchain_core.messages import (
     trim_messages,
 )
 from langchain_core.messages.tool import InvalidToolCall
-from worker import Arm, Chat, serve, timed, tokens
+from worker import SUMMARY, Arm, Chat, head, serve, timed, tokens
 
 # LangChain looks at it when a model is called, not when it is imported.
 os.environ["LANGSMITH_TRACING_V2"] = "false"
 
-SUMMARY = (
-    "Summary of the earlier conversation: the user described a task and the assistant has been working on it step by"
-    " step. It looked around first, read what seemed to matter, and formed an idea of where the change belongs. It then"
-    " tried the idea in small pieces, looked at the results after each of them, and corrected what did not work out."
-    " Some of the tool calls failed at first and were repeated in another form. The decisions made so far still hold"
-    " and nothing was asked of the user that is still open. What remains is to finish the work that was begun, to check"
-    " it once more in the way it was checked before, and to tell the user briefly what was done and why."
-)
 MODEL = FakeListChatModel(responses=[SUMMARY])
 
 
 class Trim:
-    def __init__(self, system: str, budget: int) -> None:
+    def __init__(self, system: str, budget: int, start_on: str | tuple[str, ...] = "human") -> None:
         self._budget = budget
-        self._history = taken_in(head_of(system))
+        self._start_on = start_on
+        self._history = taken_in(head(system))
 
     def step(self, new: Sequence[Chat]) -> list[Chat]:
         self._history += taken_in(new)
@@ -58,14 +52,14 @@ class Trim:
             max_tokens=self._budget,
             token_counter=count_all,
             strategy="last",
-            start_on="human",
+            start_on=self._start_on,
             include_system=True,
         )
 
 
 class Clear:
     def __init__(self, system: str, budget: int) -> None:
-        self._head = head_of(system)
+        self._head = head(system)
         self._history: list[BaseMessage] = []
         edit = ClearToolUsesEdit(trigger=room(system, budget), keep=3)
         self._middleware = ContextEditingMiddleware(edits=[edit], token_counter=count_all)
@@ -79,7 +73,7 @@ class Clear:
 
 class Summary:
     def __init__(self, system: str, budget: int) -> None:
-        self._head = head_of(system)
+        self._head = head(system)
         self._state: list[BaseMessage] = []
         available = room(system, budget)
         self._middleware = SummarizationMiddleware(
@@ -98,12 +92,8 @@ class Summary:
         return [*self._head, *map(to_chat, self._state)]
 
 
-def head_of(system: str) -> list[Chat]:
-    return [{"role": "system", "content": system}] if system else []
-
-
 def room(system: str, budget: int) -> int:
-    return max(1, budget - sum(map(tokens, head_of(system))))
+    return max(1, budget - sum(map(tokens, head(system))))
 
 
 def count_all(messages: Sequence[BaseMessage]) -> int:
@@ -111,9 +101,6 @@ def count_all(messages: Sequence[BaseMessage]) -> int:
 
 
 def taken_in(new: Sequence[Chat]) -> list[BaseMessage]:
-    # Tokenizing is the benchmark's own work; done here, it does not show up as the peer's.
-    for message in new:
-        tokens(message)
     return [to_langchain(message) for message in new]
 
 
@@ -174,10 +161,17 @@ if __name__ == "__main__":
         [
             Arm(
                 name="trim",
-                call='trim_messages(history, max_tokens=B, strategy="last", start_on="human", include_system=True)',
+                call='trim_messages(history, max_tokens=B, start_on="human", include_system=True)',
                 start=Trim,
                 is_default=False,
-                note="`start_on` and `include_system` are set because without them most requests are invalid.",
+                note="As its documentation sets it; in an agent's long turn nothing but the system prompt may be left.",
+            ),
+            Arm(
+                name="trim-steps",
+                call='trim_messages(history, max_tokens=B, start_on=("human", "ai"), include_system=True)',
+                start=partial(Trim, start_on=("human", "ai")),
+                is_default=False,
+                note="May begin with a step of the agent, which suits long turns better.",
             ),
             Arm(
                 name="clear",

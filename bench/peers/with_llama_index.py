@@ -13,7 +13,7 @@ from typing import Any
 
 from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.memory import ChatMemoryBuffer, Memory
-from worker import Arm, Chat, count, serve, timed, timed_async, tokens
+from worker import Arm, Chat, count, head, serve, timed, timed_async, tokens
 
 
 class Buffer:
@@ -70,10 +70,6 @@ class Waterfall:
         if new:
             await self._memory.aput_messages(new)
         return await self._memory.aget()
-
-
-def head(system: str) -> list[Chat]:
-    return [{"role": "system", "content": system}] if system else []
 
 
 def left(budget: int, head: Sequence[Chat]) -> int:

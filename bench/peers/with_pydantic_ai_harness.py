@@ -32,7 +32,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import RunContext
 from pydantic_ai.usage import RequestUsage, RunUsage
 from pydantic_ai_harness.compaction import ClearToolResults, SlidingWindowCompaction, TieredCompaction
-from worker import Arm, Chat, count, serve, timed_async, tokens
+from worker import Arm, Chat, count, head, serve, timed_async, tokens
 
 # Never asked: none of these strategies calls a model.
 MODEL = TestModel()
@@ -42,12 +42,12 @@ class Compacted:
     def __init__(self, strategy: Callable[[int], Any], system: str, budget: int) -> None:
         self._strategy = strategy(budget)
         self._system = system
-        self._head = counted([{"role": "system", "content": system}] if system else [])
+        self._head = head(system)
         self._history: list[ModelMessage] = []
         self._sent = 0
 
     def step(self, new: Sequence[Chat]) -> list[Chat]:
-        self._history += self._taken_in(counted(new))
+        self._history += self._taken_in(new)
         context = RunContext(deps=None, model=MODEL, usage=RunUsage(), messages=self._history)
         asked = ModelRequestContext(
             model=MODEL,
@@ -81,13 +81,6 @@ class Compacted:
         ]
         # Without a model's name, neighbouring responses would be taken for made up ones and merged.
         return ModelResponse(parts=[*text, *calls], usage=usage, model_name="recorded")
-
-
-def counted(messages: Sequence[Chat]) -> Sequence[Chat]:
-    # Tokenizing is the benchmark's own work; done here, it does not show up as the peer's.
-    for message in messages:
-        tokens(message)
-    return messages
 
 
 def tiered(budget: int) -> TieredCompaction[None]:

@@ -16,16 +16,7 @@ from strands.agent.conversation_manager import SlidingWindowConversationManager
 from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent
 from strands.models import Model
 from strands.types.exceptions import ContextWindowOverflowException
-from worker import Arm, Chat, serve, timed, timed_async, tokens
-
-SUMMARY = (
-    "Summary of the earlier conversation: the user described a task and the assistant has been working on it step by "
-    "step with its tools. It looked around first, read the parts that seemed to matter, and took notes of what it "
-    "found. Several approaches were considered; one was chosen, tried and adjusted after its first results were not "
-    "as expected. Some commands succeeded, others failed and were repeated with changes. The constraints that the "
-    "user gave at the beginning still hold, and nothing was said that would change the goal. What remains is to "
-    "finish the change in progress, to check that it does what was asked for, and to tell the user what was done."
-)
+from worker import SUMMARY, Arm, Chat, serve, timed, timed_async, tokens
 
 
 class Loop:

@@ -30,6 +30,15 @@ Chat = dict[str, Any]
 T = TypeVar("T")
 
 MESSAGE_OVERHEAD = 4
+# What a model without thoughts says where a peer asks for a summary: of the usual length, and with nothing in it.
+SUMMARY = (
+    "Summary of the earlier conversation: the user described a task and the assistant has been working on it step by"
+    " step. It looked around first, read what seemed to matter, and formed an idea of where the change belongs. It then"
+    " tried the idea in small pieces, looked at the results after each of them, and corrected what did not work out."
+    " Some of the tool calls failed at first and were repeated in another form. The decisions made so far still hold"
+    " and nothing was asked of the user that is still open. What remains is to finish the work that was begun, to check"
+    " it once more in the way it was checked before, and to tell the user briefly what was done and why."
+)
 
 
 class Lane(Protocol):
@@ -76,6 +85,11 @@ def tokens(message: Chat) -> int:
     )
 
 
+def head(system: str) -> list[Chat]:
+    """The system prompt as a message, if there is one."""
+    return [{"role": "system", "content": system}] if system else []
+
+
 def timed(call: Callable[[], T]) -> T:
     """Run the peer's own code; only what goes through here counts as its time."""
     begun = time.perf_counter()
@@ -100,6 +114,8 @@ def serve(peer: str, packages: Sequence[str], arms: Sequence[Arm]) -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     server = _Server(peer, packages, arms)
+    # Made now, or the first arm that is asked would pay for it.
+    _loop()
     for line in sys.stdin:
         _answer(server, json.loads(line), answers)
 

@@ -26,6 +26,11 @@ pytest_plugins = ["tests.browser"]
 
 ROOT = Path(__file__).parents[2]
 PARTS = {"replay": replay, "growth": growth, "engine": engine, "recall": recall}
+SMALL = {
+    **PARTS,
+    "replay": lambda: replay(count=12, sessions=2, budgets=(8_000,)),
+    "growth": lambda: growth((100, 1_000)),
+}
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +102,7 @@ def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_makes_a_page_by_itself(part: str, tmp_path: Path) -> None:
     """What was not measured is not on the page; the limits always are."""
-    saved(PARTS[part](), tmp_path / "results" / f"{part}.json")
+    saved(SMALL[part](), tmp_path / "results" / f"{part}.json")
 
     written(tmp_path)
 
@@ -135,7 +140,7 @@ def test_results_without_runs_or_arms_still_make_pages(tmp_path: Path) -> None:
     bare = replay(count=4, sessions=0, budgets=(8_000,))
     for outcome in (empty, bare, replace(bare, arms=())):
         saved(outcome, tmp_path / "results" / "replay.json")
-        saved(replace(growth(), curves=(), live=()), tmp_path / "results" / "growth.json")
+        saved(replace(growth((100,)), curves=(), live=()), tmp_path / "results" / "growth.json")
         saved(replace(engine(), rows=(), sessions=()), tmp_path / "results" / "engine.json")
         saved(
             replace(recall(), tables=(replace(recall().tables[0], rows=(), kinds={}),)),
