@@ -132,9 +132,9 @@ def cell_kept(one: Standing) -> str:
 
 def _materials(replay: ReplayOutcome) -> list[list[Run]]:
     """Runs on the same sessions together."""
-    groups: dict[tuple[str, ...], list[Run]] = {}
+    groups: dict[tuple[object, ...], list[Run]] = {}
     for run in replay.runs:
-        groups.setdefault((run.material, run.split, *(one.name for one in run.sessions)), []).append(run)
+        groups.setdefault((run.material, run.split, run.left_out, run.sessions), []).append(run)
     return list(groups.values())
 
 
@@ -145,9 +145,15 @@ def _material(runs: Sequence[Run]) -> str:
     budgets = " and ".join(f"{one.budget:,}" for one in runs)
     split = f"the split `{run.split}`" if run.split != "all" else "all of them, nothing split off"
     kind = "recorded" if run.material == "recorded" else "**generated**, not recorded"
+    left_out = (
+        f" {run.left_out} more were left out at this budget: instructions, tools and one message of the user alone "
+        "exceed it."
+        if run.left_out
+        else ""
+    )
     return (
         f"At {budgets} tokens: {len(run.sessions)} {kind} sessions with "
-        f"{sum(one.calls for one in run.sessions):,} calls ({named}; {split})."
+        f"{sum(one.calls for one in run.sessions):,} calls ({named}; {split}).{left_out}"
     )
 
 

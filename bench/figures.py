@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench.drawing import COLOURS, INK, RAISED, SOFT, WARNINGS, Sheet, label_ends, label_points, look, note_at
+from bench.intervals import pareto
 from bench.outcome import (
     EngineOutcome,
     Family,
@@ -19,7 +20,6 @@ from bench.outcome import (
     Run,
 )
 from bench.standings import Contest, Standing, families_of, share
-from bench.statistics import pareto
 
 _WIDTH: Final = 920
 _NAMES: Final = 200

@@ -27,12 +27,12 @@ import msgspec
 from bench import peering
 from bench.arms import Measure
 from bench.generated import conversation
+from bench.intervals import percentile
 from bench.messages import Message, content_of
 from bench.outcome import Family, GrowthCurve, GrowthOutcome, GrowthPoint
 from bench.peering import PeerError, Timed
 from bench.speed import WARM_WORD, live_steps, resident, warm
 from bench.stamp import stamp
-from bench.statistics import percentile
 from bench.tokens import message_tokens
 from foveate.errors import FoveateError
 from foveate.lab.contestants import Contestant, Feed, Opening, Step

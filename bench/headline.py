@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.blocks import Row, Table, literal, number
+from bench.intervals import pareto
 from bench.outcome import Tally
 from bench.standings import Contest, Standing
-from bench.statistics import pareto
 
 _PEERS: Final = 4
 _TITLE: Final = "The strongest arms on recorded sessions"

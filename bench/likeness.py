@@ -9,10 +9,10 @@ from typing import Final
 
 from bench.arms import Measure
 from bench.generated import generated_scripts
+from bench.intervals import percentile
 from bench.logs import data_root
 from bench.material import collected
 from bench.messages import calls_of
-from bench.statistics import percentile
 from bench.tokens import message_tokens, request_tokens
 from foveate.lab.contestants import Opening
 from foveate.lab.script import Script

@@ -62,8 +62,8 @@ def material(replay: ReplayOutcome) -> list[Block]:
         Items(tuple(prices)) if prices else Paragraph("No prices were recorded."),
         Table(
             title="Sessions by source",
-            head=("source", "material", "sessions", "messages", "calls", "tokens"),
-            rows=tuple(row for run in _distinct(replay.runs) for row in _sources(run)),
+            head=("source", "replayed at", "sessions", "messages", "calls", "tokens"),
+            rows=tuple(row for runs in _by_sessions(replay.runs) for row in _sources(runs)),
             command=replay.stamp.command,
             words=2,
         ),
@@ -97,12 +97,17 @@ def _keeping_spaces(part: str) -> str:
     return f"{before}{literal(part)}{after}"
 
 
-def _distinct(runs: Iterable[Run]) -> list[Run]:
-    """One run for each set of sessions."""
-    return list({run.sessions: run for run in runs}.values())
+def _by_sessions(runs: Iterable[Run]) -> list[list[Run]]:
+    """Runs on the same sessions together."""
+    groups: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.material, run.sessions), []).append(run)
+    return list(groups.values())
 
 
-def _sources(run: Run) -> list[Row]:
+def _sources(runs: Sequence[Run]) -> list[Row]:
+    run = runs[0]
+    budgets = " and ".join(f"{one.budget:,}" for one in runs)
     groups: dict[str, list[SessionInfo]] = {}
     for session in run.sessions:
         groups.setdefault(session.source, []).append(session)
@@ -112,7 +117,7 @@ def _sources(run: Run) -> list[Row]:
         Row(
             (
                 literal(source),
-                run.material,
+                f"{budgets}, {run.material}",
                 f"{len(found):,}",
                 f"{sum(one.messages for one in found):,}",
                 f"{sum(one.calls for one in found):,}",

@@ -21,12 +21,12 @@ from typing import Final, NamedTuple
 
 from bench.arms import Measure
 from bench.facts import Dialogue, Shown, dialogues_in, interrupted, joined
+from bench.intervals import ratio_interval
 from bench.locomo import Talk, read_talks, talks_of
 from bench.messages import Message, content_of
 from bench.outcome import RecallOutcome, RecallRow, RecallTable
 from bench.selection import Bm25, Passages, Recency, Selection
 from bench.stamp import stamp
-from bench.statistics import ratio_interval
 from bench.talks import generated_talks
 from bench.tokens import message_tokens, request_tokens
 from foveate.compiler.policy import Policy, policy_named

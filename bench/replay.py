@@ -10,11 +10,11 @@ from multiprocessing import get_context
 from typing import Final, Literal
 
 from bench.arms import BASELINE, Measure
+from bench.intervals import percentile
 from bench.lanes import Judged, Lane, Prices
 from bench.material import Material
 from bench.outcome import Run, SessionInfo, Tally, Times
 from bench.peering import end_lanes
-from bench.statistics import percentile
 from bench.tokens import count, request_tokens
 from bench.trail import Trail
 from foveate.budget.accounting import framing_tokens

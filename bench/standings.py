@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from bench.intervals import ratio_interval
 from bench.outcome import ArmInfo, Family, ReplayOutcome, Run, Tally, Times
-from bench.statistics import ratio_interval
 
 # An arm that goes wrong at more calls than this is set apart from the others.
 MOST_WRONG: Final = 0.01

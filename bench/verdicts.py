@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from bench.blocks import listed, literal, milliseconds, number
+from bench.intervals import ratio_interval
 from bench.outcome import PROVIDERS, EngineOutcome, GrowthOutcome, RecallOutcome, RecallTable, Run
 from bench.standings import PROVIDER_NAMES, Contest, Standing, share
-from bench.statistics import ratio_interval
 
 # A step at the longest history may take this much longer than one at a thousand messages and still be called flat.
 FLAT: Final = 1.5
@@ -114,7 +114,8 @@ def duels(contest: Contest, held: Sequence[Contest]) -> list[Duel]:
     """For each peer as it comes, the setting of Foveate that beats it, else Foveate as it comes."""
     run = contest.run
     # Who is free to choose a setting is free to choose a smaller budget.
-    smaller = [one for one in held if one.run.budget < run.budget and one.run.sessions == run.sessions]
+    alike = [one for one in held if (one.run.material, one.run.sessions) == (run.material, run.sessions)]
+    smaller = [one for one in alike if one.run.budget < run.budget]
     ours = [one for each in (contest, *smaller) for one in each.of("foveate")]
     settings = sorted(ours, key=_preference(run))
     peers = [one for one in contest.of("peer") if one.arm.is_default and one.total.sent]

@@ -166,6 +166,7 @@ def _run(
         material=material,
         split="report" if material == "recorded" else "all",
         sessions=infos,
+        left_out=2 if budget == 8_000 else 0,
         tallies={arm[1]: tuple(_tally(arm, budget, random) for _ in range(sessions)) for arm in chosen},
         times={arm[1]: Times(p50=arm[8], p95=3 * arm[8], longest=9 * arm[8]) for arm in chosen},
         problems={arm[1]: ("codex-0001 call 7: invalid: result without `call` <x>",) for arm in chosen if arm[7] > 0},

@@ -224,6 +224,7 @@ def test_the_page_says_what_is_generated_and_who_could_not_run(folder: Path) -> 
     assert "**memgpt**" in text
     assert "(not its default)" in text
     assert "(knows no budget)" in text
+    assert "2 more were left out at this budget" in text
 
 
 def test_the_page_opens_without_network_or_scripts(folder: Path, browser_page: Visit) -> None:
