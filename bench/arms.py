@@ -7,13 +7,14 @@ from functools import partial
 from bench.messages import Message, texts
 from bench.outcome import ArmInfo
 from bench.tokens import count, message_tokens, request_tokens
-from foveate.compiler.policy import POLICIES
+from foveate.compiler.policy import POLICIES, Policy
 from foveate.lab.baselines import LOW_MARK, UNMASKED
 from foveate.lab.contestants import Contestant, Feed, Made, Opening, Step
 from foveate.lab.exchanges import Window
 from foveate.lab.policies import contestant
 from foveate.lab.references import candidates
 from foveate.lab.sessions import start_policy
+from foveate.views.draft import Shares
 
 DUMP_SHARE = 0.15
 
@@ -77,8 +78,14 @@ OWN = (
 SETTINGS = (
     contestant("foveate"),
     replace(contestant("patient"), name="foveate-patient"),
+    replace(contestant("lean"), name="foveate-lean"),
+    Contestant(
+        name="foveate-capped",
+        kind="policy",
+        description="`Policy(shares=Shares(output=0.1, digests=0.3))`: between `default` and `lean`",
+        start=partial(start_policy, Policy(name="capped", shares=Shares(output=0.1, digests=0.3))),
+    ),
     _part("foveate-half", 0.5),
-    _part("foveate-third", 1 / 3),
 )
 ARMS = (*SETTINGS, *OWN)
 

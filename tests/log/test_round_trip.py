@@ -89,7 +89,7 @@ bodies = st.one_of(
     st.builds(
         ReductionRecorded,
         number=counts,
-        trigger=st.sampled_from(["must", "free", "pays", "asked"]),
+        trigger=st.sampled_from(["must", "free", "pays", "asked", "capped"]),
         reason=words,
         passes=st.lists(words, max_size=2).map(tuple),
         layout=st.lists(st.builds(Kept, id=words) | st.builds(Placed, item=items), max_size=3).map(tuple),

@@ -71,6 +71,8 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
         for policy in (
             Policy(name="default"),
             Policy(name="patient", patience=None),  # the whole budget is used before anything is reduced
+            # Large outputs never stand whole: cheapest, and what they held is a recall away.
+            Policy(name="lean", shares=Shares(output=0.05, digests=0.30)),
             Policy(name="transparent", isolation=Transparent()),
             Policy(
                 name="mask",

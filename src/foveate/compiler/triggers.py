@@ -13,7 +13,7 @@ from foveate.views.timeline import Timeline
 
 # A rewrite for less than this share of the budget is not worth anybody's attention.
 # What must be done is done for nothing, what the user asks for is done for little.
-WORTHWHILE: Final[dict[Trigger, float]] = {"must": 0.0, "asked": 0.03, "free": 0.12, "pays": 0.12}
+WORTHWHILE: Final[dict[Trigger, float]] = {"must": 0.0, "capped": 0.0, "asked": 0.03, "free": 0.12, "pays": 0.12}
 _BACK_OFF: Final = 0.12
 _KNOWN_MISS: Final = 0.1
 

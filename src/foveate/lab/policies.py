@@ -25,6 +25,7 @@ _OURS: Final = {
     "foveate": "Foveate as it is: reduces where budget and cache prices ask for it",
     "default": "the same as foveate",
     "patient": "as foveate, but only reduces when the budget is used up",
+    "lean": "as foveate, but large outputs are shown by their beginning and end from the first call on",
     "transparent": "as foveate, but finished turns are treated like the running one",
     "mask": "masks old tool outputs with references, then truncates, down to 60 %",
     "drop": "drops the oldest exchanges, down to 60 %",

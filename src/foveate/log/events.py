@@ -11,7 +11,7 @@ from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
 
 SCHEMA_VERSION = 1
-Trigger = Literal["must", "free", "pays", "asked"]
+Trigger = Literal["must", "free", "pays", "asked", "capped"]
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):

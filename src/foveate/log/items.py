@@ -43,6 +43,11 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     room: int = 0
 
     @property
+    def is_unreduced(self) -> bool:
+        """Whether no pass has reduced the item, unless it was too large from the first."""
+        return self.fate in ("verbatim", "repaired") or self.by == "cap"
+
+    @property
     def is_digest(self) -> bool:
         """Whether the item stands for a stretch of the past, not for one message."""
         return bool(self.covers)

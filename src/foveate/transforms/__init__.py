@@ -1,5 +1,6 @@
 """Passes: each a pure function from draft to draft, one to a file."""
 
+from foveate.transforms.cap import Cap
 from foveate.transforms.distil import Distil
 from foveate.transforms.drop import Drop
 from foveate.transforms.fold import Fold
@@ -13,6 +14,7 @@ from foveate.transforms.truncate import Truncate
 
 __all__ = [
     "Boundary",
+    "Cap",
     "Distil",
     "Drop",
     "Fold",

@@ -33,7 +33,7 @@ class ObservationMasking:
             for item in group.items
             if item.message.result is not None
             and item.tokens > self.above
-            and item.fate in ("verbatim", "repaired")
+            and item.is_unreduced
             and item.message.meta.outcome in (None, "ok")
         }
         return draft.with_items(

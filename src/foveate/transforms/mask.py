@@ -39,7 +39,7 @@ def _maskable(item: Item, above: int, ctx: PassContext) -> bool:
     return (
         item.tokens > above
         and item.message.result is not None
-        and item.fate in ("verbatim", "repaired")
+        and item.is_unreduced
         and item.message.meta.outcome in (None, "ok")
         and not ctx.must_keep_item(item)
     )
@@ -49,5 +49,7 @@ def mask_output(
     item: Item, ctx: PassContext, *, by: str, why: str = "large output of an old call", **size: int
 ) -> Item:
     """A tool result as a placeholder with a preview."""
-    text = preview(ctx.said(item.order).text, item.tokens, item.id, ctx, **size)
+    original = ctx.said(item.order)
+    tokens = item.tokens if item.fate in ("verbatim", "repaired") else ctx.count_message(original)
+    text = preview(original.text, tokens, item.id, ctx, **size)
     return with_result(item, text, ctx, fate="masked", by=by, why=why)

@@ -21,7 +21,7 @@ class Supersede:
         latest: dict[str, Item] = {}
         for item in draft.items:
             meta = item.message.meta
-            if meta.outcome == "ok" and not meta.partial and item.fate in ("verbatim", "repaired"):
+            if meta.outcome == "ok" and not meta.partial and item.is_unreduced:
                 for resource in (*meta.reads, *meta.writes):
                     latest[resource] = item
         items = []
@@ -33,7 +33,7 @@ class Supersede:
 
     def _retired(self, item: Item, latest: dict[str, Item], ctx: PassContext) -> Item:
         meta = item.message.meta
-        if item.message.result is None or item.fate not in ("verbatim", "repaired"):
+        if item.message.result is None or not item.is_unreduced:
             return item
         if item.id in ctx.timeline.ledger.retried:
             text = f"[failed, tried again later: {ctx.timeline.ledger.said_of(item.id)}; reference {item.id}]"

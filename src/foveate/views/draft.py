@@ -66,21 +66,23 @@ class Shares:
     All but `steps` and `ledger` are shares of the tokens that messages may take, in a budget of 8,000; what an agent
     works on does not grow as its budget does, so in larger ones they grow with a root of it. `users` and `answers`
     are for the words of users and concluding answers in digests, `digests` for all else in them; `steps` and `ledger`
-    are shares of the latter, the rest of which is evidence.
+    are shares of the latter, the rest of which is evidence. `output` is the most that one tool output may take from its
+    first call on; 1 is no limit.
     """
 
     exchanges: int = 3
     tail: float = 0.10
     tail_cap: float = 0.40
-    digests: float = 0.52
+    digests: float = 0.40
     users: float = 0.08
     answers: float = 0.02
     steps: float = 0.03
     ledger: float = 0.03
     recall: float = 0.04
+    output: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("tail", "tail_cap", "digests", "users", "answers", "steps", "ledger", "recall"):
+        for name in ("tail", "tail_cap", "digests", "users", "answers", "steps", "ledger", "recall", "output"):
             value = getattr(self, name)
             if not 0 <= value <= 1:
                 raise ConfigError(f"`{name}` is a share of the budget from 0 to 1, got {value!r}")

@@ -228,8 +228,10 @@ class Timeline:
         self.shared_tokens = sum(item.tokens for item in before[: self.shared])
         self.mender.replace(after)
         self.reductions = body.number
-        self.kept = body.after
-        self.declined = 0
+        if body.trigger != "capped":
+            # What was capped as it came in says nothing about when the next rewrite is due.
+            self.kept = body.after
+            self.declined = 0
         shown = {item.id for item in after} | {line.source for item in after for line in item.lines}
         self.lost_errors = [one.message_id for one in self.ledger.open_errors.values() if one.message_id not in shown]
         self.epoch += 1
