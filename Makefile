@@ -18,7 +18,7 @@ fuzz:
 	uv run python -m tests.properties.fuzz --compiles 100000
 
 bench:
-	uv run python -m bench.fidelity
+	uv run --group bench foveate-bench all
 	uv run python -m bench.speed
 	uv run python -m bench.startup
 	uv run python -m bench.store

@@ -44,6 +44,7 @@ NOT_RUN = {
     "make docs": "wants the documentation's dependencies",
     "uv run --group docs mkdocs": "wants the documentation's dependencies",
     "uv run python -m bench.": "takes many minutes, and wants recorded sessions",
+    "uv run --group bench foveate-bench": "takes many minutes; tests of the benchmark run each command with `--quick`",
 }
 
 
