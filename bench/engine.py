@@ -77,7 +77,9 @@ def engine_outcome(
     untouched = cut_at(setting.window)
     first = [untouched, FOVEATE] if quick else [untouched, contestant("drop-steps"), FOVEATE]
     then = [] if quick else [contestant("drop-exact"), *peers]
-    tokens = ModelTokens(start(window=setting.window, slots=setting.sessions * (len(first) + len(then))))
+    slots = setting.sessions * (len(first) + len(then))
+    # To see that it works, one thread will do, and it gets on beside other work.
+    tokens = ModelTokens(start(window=setting.window, slots=slots, threads=1 if quick else None))
     sessions = chosen(material, tokens, setting)
     all_lanes = measured(tokens, sessions, [first, then], setting, deadline=begun + limit_seconds, progress=progress)
     lanes = [lane for lane in all_lanes if lane.readings]

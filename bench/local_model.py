@@ -86,8 +86,8 @@ class LocalModel:
             raise RuntimeError(f"{path}: {said[:400]}") from error
 
 
-def start(*, window: int = 4096, slots: int = 1) -> LocalModel:
-    """Start a server with so many slots, each with a window and a cache of its own.
+def start(*, window: int = 4096, slots: int = 1, threads: int | None = None) -> LocalModel:
+    """Start a server with so many slots, each with a window and a cache of its own, by default on all cores.
 
     Nothing but a slot's own last prompt is reused: no store of earlier prompts, no choice of slots by likeness, no
     shifting of what stands elsewhere. The package of the weights is not imported, as its own code needs a compiler.
@@ -108,6 +108,11 @@ def start(*, window: int = 4096, slots: int = 1) -> LocalModel:
     params.slot_prompt_similarity = 0.0
     params.n_cache_reuse = 0
     params.ctx_shift = False
+    # Read a tenth faster on processors than halves are.
+    params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
+    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    if threads is not None:
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.verbosity = 0
     params.hostnames = ["127.0.0.1"]
     params.port = 0

@@ -55,9 +55,13 @@ def read_talks(path: Path) -> list[Talk]:
     except (ValueError, RecursionError) as error:
         raise LogError(f"{path}: is not JSON: {error}; {_FORMAT}") from error
     try:
-        return talks_of(document)
+        talks = talks_of(document)
     except LogError as error:
         raise LogError(f"{path}: {error}") from error
+    if not any(talk.questions for talk in talks):
+        some = next((f", such as {reason}" for talk in talks for reason in talk.left_out), "")
+        raise LogError(f"{path}: no question names turns as its evidence{some}; there is nothing to be asked")
+    return talks
 
 
 def talks_of(document: object) -> list[Talk]:
@@ -94,7 +98,7 @@ def _talk(sample: Any, place: str) -> Talk:
         else:
             left_out.append(found)
     return Talk(
-        name=encodable(str(sample.get("sample_id", place))),
+        name=place,
         chats=tuple(turn.chat for turn in turns),
         texts=tuple(turn.text for turn in turns),
         questions=tuple(questions),

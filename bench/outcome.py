@@ -290,10 +290,11 @@ class RecallTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallOutcome:
-    """Whether what a later action or question needs is found within a budget."""
+    """Whether what a later action or question needs is found within a budget; `methods` says how each is called."""
 
     stamp: Stamp
     tables: tuple[RecallTable, ...]
+    methods: dict[str, str] = field(default_factory=dict)
 
 
 Outcome = TypeVar("Outcome", ReplayOutcome, GrowthOutcome, EngineOutcome, RecallOutcome)

@@ -47,7 +47,15 @@ SELECTIONS: Final[Mapping[str, Callable[[Sequence[Message]], Selection]]] = {
 # More room for what is recalled, less for digests, which live on names of files; chosen on talks of another seed.
 TALK: Final = Policy(name="talk", shares=Shares(recall=0.3, tail_cap=0.5, digests=0.3))
 POLICIES: Final[Mapping[str, Policy]] = {"foveate": policy_named("default"), "foveate-talk": TALK}
-METHODS: Final = ("recency", "bm25", *POLICIES, "foveate-recall")
+METHODS: Final[Mapping[str, str]] = {
+    "recency": "the newest whole messages that fit",
+    "bm25": "bm25s with its defaults, English stop words and stems: the best messages, each with its neighbours, then "
+    "the newest; asked with the question, or with the last words of user and agent",
+    "foveate": "Session(budget=B).compile()",
+    "foveate-talk": 'Session(budget=B, policy=Policy(name="talk", '
+    "shares=Shares(recall=0.3, tail_cap=0.5, digests=0.3))).compile()",
+    "foveate-recall": "the ranking behind Foveate's recall with the whole budget, without a compile; asked as bm25 is",
+}
 
 Progress = Callable[[int, int, str], None]
 
@@ -81,7 +89,9 @@ def recall_outcome(
         count = len(material.units(budgets))
         tables.append(_table(material, [one for some in found[:count] for one in some]))
         del found[:count]
-    return RecallOutcome(stamp=stamp(command, begun, ("bm25s", "PyStemmer")), tables=tuple(tables))
+    return RecallOutcome(
+        stamp=stamp(command, begun, ("bm25s", "PyStemmer")), tables=tuple(tables), methods=dict(METHODS)
+    )
 
 
 class Found(NamedTuple):
@@ -166,14 +176,15 @@ def _generated(*, quick: bool) -> _Material:
     return _Material(
         name="generated talks",
         note="Made up by us in the format of LoCoMo (seed 7), and easy for methods that match words: the texts were "
-        "worded so that BM25 finds about as much as it does in LoCoMo.",
+        "worded so that BM25 finds about as much as it does in LoCoMo. Intervals over so few talks say little.",
         talks=talks,
     )
 
 
 def _given(path: Path, talks: Sequence[Talk], *, quick: bool) -> _Material:
     left_out = [reason for talk in talks for reason in talk.left_out]
-    some = f" {len(left_out):,} questions were left out, such as {left_out[0]}." if left_out else ""
+    count = "1 question" if len(left_out) == 1 else f"{len(left_out):,} questions"
+    some = f" {count} left out, such as {left_out[0]}." if left_out else ""
     return _Material(
         name=f"talks of {path.name}",
         note=f"Evidence turns with their whole text; intervals over talks.{some}",
@@ -248,9 +259,11 @@ def _talk_methods(talk: Talk, budget: int) -> Iterator[tuple[str, Ask]]:
 
 def _selected(selection: Selection, budget: int, question: str) -> Request:
     asked: Message = {"role": "user", "content": question}
+    room = budget - message_tokens(asked)
+    if room < 0:
+        return [], 0.0
     begun = time.perf_counter()
-    chosen = selection(question, budget - message_tokens(asked))
-    return [*chosen, asked], time.perf_counter() - begun
+    return [*selection(question, room), asked], time.perf_counter() - begun
 
 
 def _session_asked(talk: Talk, policy: Policy, budget: int) -> Ask:

@@ -77,6 +77,8 @@ class Passages:
         self._counter = counter_for(None)
         for place, message in enumerate(history):
             self._index.add(decode(message), place)
+        # It is written when first asked for; here, so that no question pays for it.
+        len(self._index)
 
     def __call__(self, query: str, room: int) -> list[Message]:
         left = room - message_tokens({"role": "user", "content": _HEADING})

@@ -49,7 +49,8 @@ def gathered(*sessions: Material) -> Collected:
 
 
 def fresh(slots: int) -> ModelTokens:
-    return ModelTokens(start(window=WINDOW, slots=slots))
+    # Tests run side by side, and threads that wait for each other take turns badly.
+    return ModelTokens(start(window=WINDOW, slots=slots, threads=1))
 
 
 @pytest.fixture(scope="module")

@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bench.locomo import read_talks, talks_of
 from bench.talks import generated_talks
 from bench.tokens import request_tokens
+from tests.bench.recall_runs import question, sample, turn
 
 from foveate.errors import LogError
-
-
-def turn(id: str, speaker: str = "Ada", text: str = "I keep bees.", **more: object) -> dict[str, Any]:
-    return {"speaker": speaker, "dia_id": id, "text": text, **more}
-
-
-def sample(*turns: dict[str, Any], qa: list[Any] | None = None) -> dict[str, Any]:
-    asked = [{"question": "Which animals?", "evidence": ["D1:1"], "category": 4}] if qa is None else qa
-    return {
-        "conversation": {"session_1": list(turns or (turn("D1:1"),)), "session_1_date_time": "noon on 3 May, 2023"},
-        "qa": asked,
-    }
-
-
-def question(*evidence: object, category: object = 1) -> dict[str, Any]:
-    return {"question": "What?", "evidence": list(evidence), "category": category}
 
 
 def test_a_turn_becomes_a_message_with_its_speaker() -> None:
@@ -107,6 +91,11 @@ def test_kinds_go_by_the_numbers_of_the_published_file(category: object, kind: s
         (json.dumps([sample({"speaker": "Ada", "text": "hi"})]).encode(), "sample 0, session_1, turn 0: a turn has"),
         (json.dumps([sample(turn("D1:1"), turn("D1:1"))]).encode(), "two turns have the `dia_id` 'D1:1'"),
         (json.dumps([sample(qa=["why?"])]).encode(), "sample 0, question 0: a question has a text `question`"),
+        (json.dumps([sample(qa=[])]).encode(), "no question names turns as its evidence; there is nothing to be asked"),
+        (
+            json.dumps([sample(qa=[question("D9")])]).encode(),
+            "such as sample 0, question 0: evidence ['D9'] names no turn",
+        ),
         (json.dumps([sample(qa=[question(7)])]).encode(), "`evidence` is a list of `dia_id`s such as 'D1:3', got [7]"),
     ],
 )
