@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from foveate.log.items import Item
+from foveate.log.messages import Message
 from foveate.transforms.mask import mask_output
 from foveate.views.draft import Draft, PassContext
 
@@ -37,14 +38,33 @@ def _large(items: Iterable[Item], ctx: PassContext) -> Iterable[Item]:
         for item in items
         if item.tokens > most
         and item.order >= sent
-        and item.message.result is not None
         and item.fate in ("verbatim", "repaired")
+        and _may_be_cut(item.message, ctx)
         and not ctx.must_keep_item(item)
     )
 
 
+def _may_be_cut(message: Message, ctx: PassContext) -> bool:
+    """Whether a message is an output that its reader can get back: an image cannot be, nor half of what was recalled.
+
+    An answer of the recall tool that is cut would say that recalling restores it, and so would the next one.
+    """
+    result = message.result
+    recalled = ctx.recall_tool is not None and message.meta.tool_name == ctx.recall_tool
+    return result is not None and not result.media and not recalled
+
+
 def _capped(item: Item, ctx: PassContext) -> Item:
-    text = ctx.said(item.order).text
+    text, cap = ctx.said(item.order).text, ctx.part(ctx.shares.output)
     # As many characters as the cap has tokens for, half of them from either end.
-    half = len(text) * ctx.part(ctx.shares.output) // item.tokens // 2
+    half = len(text) * cap // item.tokens // 2
+    capped = _cut(item, ctx, half)
+    while half and capped.tokens > cap + _NOTE:
+        # The ends take more tokens than the rest of the text: another script, or numbers around prose.
+        half = half * cap // capped.tokens
+        capped = _cut(item, ctx, half)
+    return capped
+
+
+def _cut(item: Item, ctx: PassContext, half: int) -> Item:
     return mask_output(item, ctx, by=Cap.name, why="larger than one output may be", chars=half, lines=half)

@@ -27,7 +27,7 @@ def preview(
     """The first and last lines of a text around a note of what is left out."""
     all_lines = text.splitlines()
     head = "\n".join(all_lines[:lines])[:chars]
-    is_long = len(all_lines) > lines or len(text) > 2 * chars
+    is_long = chars > 0 and (len(all_lines) > lines or len(text) > 2 * chars)
     tail = "\n".join(all_lines[-lines:])[-chars:] if is_long else ""
     hint = f", {ctx.recall_tool} restores it" if ctx.recall_tool else ""
     note = f"[… {len(all_lines)} lines, {tokens} tokens; reference {reference}{hint} …]"

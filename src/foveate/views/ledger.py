@@ -139,7 +139,7 @@ _ERROR_WORD: Final = re.compile(
 )
 # A line that names the error and says something of it, rather than counting errors or announcing some.
 _NAMED_ERROR: Final = re.compile(r"\b(?:[\w.]*(?:Error|Exception)|(?i:error|fatal|panic)(?:\[\w+\])?)\s*:\s*\S")
-_COUNT: Final = re.compile(r"\b\d+ (?:failed|failures?|errors?|passed|skipped)\b", re.IGNORECASE)
+_COUNT: Final = re.compile(r"\b\d+ (?:previous )?(?:failed|failures?|errors?|passed|skipped)\b", re.IGNORECASE)
 
 
 def error_line(text: str) -> str:
