@@ -44,8 +44,8 @@ SELECTIONS: Final[Mapping[str, Callable[[Sequence[Message]], Selection]]] = {
     "bm25": Bm25,
     "foveate-recall": Passages,
 }
-# More room for what is recalled, less for digests, which live on names of files. Chosen among five settings on a talk of
-# another seed; that has the same sentences, so on generated talks this one is not independent of what it is judged by.
+# More room for what is recalled, less for digests, which live on names of files. Chosen among five settings on a talk
+# of another seed; that has the same sentences, so on generated talks it is not independent of what it is judged by.
 TALK: Final = Policy(name="talk", shares=Shares(recall=0.3, tail_cap=0.5, digests=0.3))
 POLICIES: Final[Mapping[str, Policy]] = {"foveate": policy_named("default"), "foveate-talk": TALK}
 METHODS: Final[Mapping[str, str]] = {
@@ -54,8 +54,8 @@ METHODS: Final[Mapping[str, str]] = {
     "the newest; asked with the question, or with the last words of user and agent",
     "foveate": "Session(budget=B).compile()",
     "foveate-talk": 'Session(budget=B, policy=Policy(name="talk", '
-    "shares=Shares(recall=0.3, tail_cap=0.5, digests=0.3))).compile(); chosen among five settings on a generated talk of "
-    "another seed with the same sentences, so not independent of the generated talks",
+    "shares=Shares(recall=0.3, tail_cap=0.5, digests=0.3))).compile(); chosen among five settings on a generated talk "
+    "of another seed with the same sentences, so not independent of the generated talks",
     "foveate-recall": "the ranking behind Foveate's recall with the whole budget, without a compile; asked as bm25 is",
 }
 

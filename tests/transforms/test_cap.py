@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tests.dialogue import exchange, lines, says, session_of, user
+import pytest
+from tests.dialogue import call, calls, exchange, lines, result, says, session_of, user
 
 import foveate
 from foveate import Policy, Session, Shares
 from foveate.log.events import ReductionRecorded
+from foveate.recall.tool import RECALL_TOOL
 
 LARGE = lines(200)
 LEAN = Policy(name="lean", shares=Shares(output=0.0625))
@@ -81,19 +83,76 @@ def test_capping_comes_first_and_may_be_enough() -> None:
     assert output(view, "a") == lines(20)
 
 
-def test_a_rewrite_that_is_due_all_the_same_is_made_in_the_same_call() -> None:
-    """Two reductions with numbers of their own, in this order; a restored log shows the same."""
+def test_a_rewrite_that_is_due_all_the_same_is_one_reduction_with_it() -> None:
+    """One event for both; a restored log shows the same."""
     session = lean([user("go")], budget=1_500)
-    triggers: list[str] = []
     for number in range(16):
         session.extend(exchange(f"c{number}", "Bash", lines(150), command=f"cat {number}.txt"))
         view = session.compile()
-        triggers += [body.trigger for body in view.proposed if isinstance(body, ReductionRecorded)]
         assert view.tokens <= 1_500
-    numbers = [event.body.number for event in session.events if isinstance(event.body, ReductionRecorded)]
+    made = [event.body for event in session.events if isinstance(event.body, ReductionRecorded)]
 
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert triggers.count("capped") == 16
-    assert "must" in triggers
+    assert [one.number for one in made] == list(range(1, 17))
+    assert {one.trigger for one in made} == {"capped", "must"}
+    assert all("cap" in one.passes for one in made)
     again = Session.from_events(session.events, budget=1_500, policy=LEAN)
     assert again.compile().to("openai") == session.compile().to("openai")
+
+
+def test_a_failed_output_still_says_what_went_wrong() -> None:
+    """Also if it says so in the middle."""
+    text = f"{lines(100)}\nValueError: total is negative\n{lines(60)}\nexit code 1"
+    view = lean([user("go"), *exchange("bad", "Bash", text, command="make")]).compile()
+
+    assert "ValueError: total is negative" in output(view, "bad")
+    assert "reference m3" in output(view, "bad")
+
+
+def test_what_was_recalled_is_not_capped_again() -> None:
+    """Or the model would be told to recall the answer of its recall, without end."""
+    session = session_of(
+        [user("go"), *exchange("big", "Bash", LARGE, command="cat all.txt")],
+        budget=8_000,
+        policy=LEAN,
+        tools=[RECALL_TOOL],
+    )
+    assert "recall restores it" in output(session.compile(), "big")
+    session.extend(exchange("again", "recall", session.answer_recall({"reference": "m3"}), reference="m3"))
+    view = session.compile()
+
+    assert output(view, "again") == LARGE
+    assert output(view, "big") != LARGE
+
+
+def test_an_image_is_shown() -> None:
+    """It has no beginning and end, and recalling gives only text back."""
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    session = lean([user("go"), calls(call("shot", "screenshot")), result("shot", [image])])
+    view = session.compile()
+
+    assert view.decision is None
+    assert view.items[-1].message.result is not None
+    assert view.items[-1].message.result.media
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.05])
+def test_no_output_takes_more_than_its_share_and_a_note(share: float) -> None:
+    """Nothing at all is a share, and the ends of a text may take more tokens than the rest of it."""
+    dense = "".join(f"{number * 7919:x}" for number in range(1_000))
+    text = dense + "\n        " * 20_000 + dense
+    session = session_of(
+        [user("go"), *exchange("big", "Bash", text, command="cat")],
+        budget=8_000,
+        policy=Policy(name="lean", shares=Shares(output=share)),
+    )
+
+    assert session.compile().items[-1].tokens <= 8_000 * share + 60
+
+
+def test_a_call_that_caps_nothing_is_not_refused_for_its_floor() -> None:
+    """A pin of what no request shows takes no room."""
+    thought = {"type": "thinking", "thinking": "hm " * 2_000, "signature": "s"}
+    session = lean([{"role": "assistant", "content": [thought]}, user("go")], budget=300)
+    session.pin("m1")
+
+    assert [item.id for item in session.compile().items] == ["m2"]

@@ -112,6 +112,10 @@ def test_a_plan_tool_declared_by_the_user_is_a_plan() -> None:
         ("just this", "just this"),
         ("E   assert 1 == 2\nFAILED tests/a.py::test\n1 failed in 2s", "FAILED tests/a.py::test"),
         ("E   KeyError: 'a'\n=== short test summary info ===\n=== 1 error in 0.34s ===", "E   KeyError: 'a'"),
+        (
+            "error[E0308]: mismatched types\nerror: could not compile `x` due to 1 previous error",
+            "error[E0308]: mismatched types",
+        ),
         ("3 errors", "3 errors"),
         ("Error: first\nnoise\nValueError: last", "ValueError: last"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foveate.budget.window import TokenBudget
@@ -31,12 +32,14 @@ class Reducer:
 
     def capped(self, items: list[Item], sizes: Sizes) -> tuple[Decision | None, Reduced]:
         """The items with new outputs capped, before it is decided whether the rest has to be reduced."""
+        # What was sent is left alone, so it is not even looked at: most calls cap nothing.
+        sealed = self.timeline.mender.sealed
+        new, cap = Draft(tuple(items[sealed:])), Cap()
         # Whether the rest fits is looked at where the rest is reduced.
-        ctx = self._context(items, sizes, max(0, sizes.room), number=self.timeline.reductions + 1)
-        before, cap = Draft(tuple(items)), Cap()
-        if not cap.needed(before, ctx):
+        ctx = self._context(new.items, sizes, max(0, sizes.room), number=self.timeline.reductions + 1)
+        if not cap.needed(new, ctx):
             return None, Reduced(items)
-        draft = cap(before, ctx)
+        before, draft = Draft(tuple(items)), Draft((*items[:sealed], *cap(new, ctx).items))
         decision = Decision("capped", f"new outputs of more than {ctx.part(ctx.shares.output)} tokens")
         records = (compared(cap.name, before, draft),)
         event = recorded(items, draft, ctx, decision, records)
@@ -44,23 +47,26 @@ class Reducer:
             return None, Reduced(items)
         return decision, Reduced(list(draft.items), records, (event,))
 
-    def reduced(self, so_far: Reduced, sizes: Sizes, decision: Decision) -> Reduced:
-        """What the passes make of the items; as it was, with a diagnostic, if they make nothing better of it."""
-        items = so_far.items
+    def reduced(self, items: list[Item], so_far: Reduced, sizes: Sizes, decision: Decision) -> Reduced:
+        """What the passes make of the items; as they were, with a diagnostic, if they make nothing better of them.
+
+        `so_far` is what capping made of `items`. It is recorded by itself only if nothing more is done to them.
+        """
         limit = checked_room(sizes.room, self.timeline, self.framing, self.budget)
-        ctx = self._context(items, sizes, limit, number=self.timeline.reductions + len(so_far.proposed) + 1)
-        draft = restored(Draft(tuple(items)), ctx)
+        ctx = self._context(so_far.items, sizes, limit, number=self.timeline.reductions + 1)
+        draft = restored(Draft(tuple(so_far.items)), ctx)
         draft, records = run_passes(draft, self.policy, ctx)
+        records = (*so_far.records, *records)
         event = recorded(items, draft, ctx, decision, records)
-        gained = 0 if event is None else event.before - event.after
+        gained = sizes.used - draft.tokens
         if event is None or (decision.trigger != "must" and gained < sizes.room * WORTHWHILE[decision.trigger]):
             declined = DiagnosticRecorded(
                 code="reduction_declined", phase="compile", text=decision.reason, subject=str(sizes.used)
             )
-            return so_far.then(Reduced(items, proposed=(declined,)))
-        return so_far.then(Reduced(list(draft.items), records, (event,)))
+            return so_far._replace(proposed=(*so_far.proposed, declined))
+        return Reduced(list(draft.items), records, (event,))
 
-    def _context(self, items: list[Item], sizes: Sizes, limit: int, *, number: int) -> PassContext:
+    def _context(self, items: Sequence[Item], sizes: Sizes, limit: int, *, number: int) -> PassContext:
         return PassContext(
             limit=limit,
             low=sizes.low,

@@ -38,10 +38,6 @@ class Reduced(NamedTuple):
     records: tuple[PassRecord, ...] = ()
     proposed: tuple[Body, ...] = ()
 
-    def then(self, later: Reduced) -> Reduced:
-        """Both, one after the other."""
-        return Reduced(later.items, (*self.records, *later.records), (*self.proposed, *later.proposed))
-
 
 def run_passes(draft: Draft, policy: Policy, ctx: PassContext) -> tuple[Draft, tuple[PassRecord, ...]]:
     """The draft after all passes of a policy, with one record for each that ran."""

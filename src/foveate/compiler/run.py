@@ -52,7 +52,7 @@ def run(state: AgentState, plan: Plan) -> CompiledContext:
         asked = plan.compact_when is not None and plan.compact_when(state, state.context.messages, budget)
         due = decide(timeline, budget, sizes, plan.cache, now=state.now, patience=plan.policy.patience, asked=asked)
         if due is not None:
-            decision, reduced = due, reducer.reduced(reduced, sizes, due)
+            decision, reduced = due, reducer.reduced(items, reduced, sizes, due)
             budget = budget.with_used(correct(framing.tokens + timeline.tokens_of(reduced.items)))
     if budget is not None and budget.over_limit():
         raise BudgetError(

@@ -42,8 +42,7 @@ class Summarizer(Protocol):
 
 def pending_summary(view: CompiledContext) -> SummaryRequest | None:
     """The summary that the reduction proposed by a view could use, or None if it evicts nothing."""
-    # What was capped as it came in is the first of two, if there are two.
-    reduction = next((body for body in reversed(view.proposed) if isinstance(body, ReductionRecorded)), None)
+    reduction = next((body for body in view.proposed if isinstance(body, ReductionRecorded)), None)
     if reduction is None:
         return None
     placed = [entry.item for entry in reduction.layout if isinstance(entry, Placed) and entry.item.is_digest]

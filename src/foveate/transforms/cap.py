@@ -8,7 +8,9 @@ from typing import Final
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.transforms.mask import mask_output
+from foveate.transforms.placeholders import with_result
 from foveate.views.draft import Draft, PassContext
+from foveate.views.ledger import error_line
 
 # For the note that stands for what is left out; an output that is hardly larger than the cap is not worth one.
 _NOTE: Final = 60
@@ -63,7 +65,12 @@ def _capped(item: Item, ctx: PassContext) -> Item:
         # The ends take more tokens than the rest of the text: another script, or numbers around prose.
         half = half * cap // capped.tokens
         capped = _cut(item, ctx, half)
-    return capped
+    shown = capped.message.result
+    line = error_line(text) if item.message.meta.outcome not in (None, "ok") else ""
+    if not line or shown is None or line in shown.text:
+        return capped
+    # What went wrong is said in the middle, which is left out.
+    return with_result(item, f"{shown.text}\n{line}", ctx, fate=capped.fate, by=capped.by, why=capped.why)
 
 
 def _cut(item: Item, ctx: PassContext, half: int) -> Item:

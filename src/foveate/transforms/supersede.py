@@ -21,7 +21,7 @@ class Supersede:
         latest: dict[str, Item] = {}
         for item in draft.items:
             meta = item.message.meta
-            if meta.outcome == "ok" and not meta.partial and item.is_unreduced:
+            if meta.outcome == "ok" and not meta.partial and item.fate in ("verbatim", "repaired"):
                 for resource in (*meta.reads, *meta.writes):
                     latest[resource] = item
         items = []
