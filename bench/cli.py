@@ -25,6 +25,7 @@ from bench.peering import Peer, adapters, contestants, peer_of
 from bench.recall import recall_outcome
 from bench.report import refreshed, written
 from bench.stamp import ROOT
+from foveate.errors import FoveateError
 from foveate.lab.contestants import Contestant
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -187,6 +188,7 @@ def _arms_of(names: Sequence[str]) -> list[Contestant]:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar for long work; what the work refuses is said without a traceback."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(what, total=None)
@@ -194,7 +196,11 @@ def _progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
         def told(done: int, total: int, name: str) -> None:
             bar.update(task, completed=done, total=total, description=f"{what} {name}"[:60])
 
-        yield told
+        try:
+            yield told
+        except FoveateError as error:
+            bar.stop()
+            _refuse(str(error))
 
 
 def _save(outcome: ReplayOutcome | GrowthOutcome | EngineOutcome | RecallOutcome, path: Path) -> None:

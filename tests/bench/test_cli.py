@@ -64,6 +64,13 @@ def test_what_cannot_be_measured_is_refused(
     assert said in " ".join(run(*arguments, code=1).split())
 
 
+def test_a_broken_file_of_conversations_is_refused_without_a_traceback(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text("{")
+    said = run("recall", str(logs), "--quick", "--locomo", str(tmp_path / "bad.json"), "--out", str(tmp_path), code=1)
+    assert "bad.json" in said
+    assert "Traceback" not in said
+
+
 def test_without_logs_it_says_how_to_name_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.cli.data_root", lambda: None)
     assert "set `FOVEATE_DATA`" in run("replay", "--no-peers", code=1)
