@@ -27,4 +27,4 @@ docs:
 	uv run --group docs mkdocs build --strict
 
 constraints:
-	uv export --quiet --no-hashes --all-groups --no-emit-project --no-annotate --output-file constraints.txt
+	uv export --quiet --no-hashes --all-groups --no-emit-workspace --no-annotate --output-file constraints.txt

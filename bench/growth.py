@@ -51,6 +51,8 @@ _STEPS_SHARE: Final = 0.5
 _LEAST_STEPS: Final = 3
 # Seconds to hand messages over to the process of a peer, which are not the peer's: for each, and in any case.
 _HANDING_OVER: Final = (0.001, 15.0)
+# Seconds that a process has to end after its last word.
+_ENDING: Final = 10
 
 T = TypeVar("T")
 Progress = Callable[[int, int, str], None]
@@ -96,12 +98,12 @@ def growth_outcome(
     notes = _Notes(progress, len(contestants) * len(lengths) + 1)
     with tempfile.TemporaryDirectory() as folder:
         said = _Said.written(Path(folder) / "conversation.jsonl", max(lengths), steps)
+        notes.say("foveate, message by message")
+        live = _apart(partial(live_points, {length: said.sums[length // 2] for length in lengths}, budget))
         task = partial(_Task, said=said, budget=budget, steps=steps, limit=limit_seconds)
         curves = tuple(_curve(one, lengths, task, notes) for one in contestants)
-    notes.say("foveate, message by message")
-    live = _apart(partial(live_points, {length: said.sums[length // 2] for length in lengths}, budget))
     return GrowthOutcome(
-        stamp=stamp("foveate-bench growth", begun), budget=budget, steps=steps, curves=curves, live=live or ()
+        stamp=stamp("foveate-bench growth", begun), budget=budget, steps=steps, curves=curves, live=live
     )
 
 
@@ -213,8 +215,10 @@ def _curve(one: Contestant, lengths: Sequence[int], task: Callable[..., _Task], 
     for place, length in enumerate(lengths):
         notes.say(f"{one.name}, {length:,} messages")
         due = task(contestant=one, length=length)
-        measured = _apart(partial(_measured, due))
-        measured = measured or _Measured(stopped="the process ended, perhaps for want of memory")
+        try:
+            measured = _apart(partial(_measured, due))
+        except _DiedError as error:
+            measured = _Measured(stopped=str(error))
         if measured.stopped:
             stopped = f"at {length:,} messages {measured.stopped}"
             notes.done += len(lengths) - place - 1
@@ -323,8 +327,8 @@ def _give_up(_number: int, _frame: FrameType | None) -> Never:
     raise _TooLongError
 
 
-def _apart(work: Callable[[], T]) -> T | None:
-    """Do something in a process of its own, and end it with all that it started; None if it died."""
+def _apart(work: Callable[[], T]) -> T:
+    """Do something in a process of its own, and end it with all that it started."""
     # Not forked: it would begin with the memory of this one.
     context = get_context("spawn")
     results, answers = context.Pipe(duplex=False)
@@ -335,7 +339,8 @@ def _apart(work: Callable[[], T]) -> T | None:
     try:
         result: T = results.recv()
     except EOFError:
-        return None
+        process.join(_ENDING)
+        raise _DiedError(process.exitcode) from None
     finally:
         results.close()
         # With its group, which it leads: an adapter that is busy would not notice that nobody waits for it any more.
@@ -344,6 +349,16 @@ def _apart(work: Callable[[], T]) -> T | None:
         process.kill()
         process.join()
     return result
+
+
+class _DiedError(Exception):
+    """A process ended without an answer."""
+
+    def __init__(self, code: int | None) -> None:
+        killed = code == -signal.SIGKILL
+        super().__init__(
+            "the process was killed, perhaps for want of memory" if killed else f"it ended with code {code}"
+        )
 
 
 def _answer(work: Callable[[], object], answers: Connection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final, NamedTuple, Self
 
 from bench.outcome import PROVIDERS, Tally
@@ -80,9 +81,10 @@ class _Charging:
 
 
 class Lane:
-    """An arm at a budget on its way through one session."""
+    """An arm at a budget on its way through one session; given up if it takes more than `most_seconds` for it."""
 
-    def __init__(self, arm: Contestant, opening: Opening, prices: Prices) -> None:
+    def __init__(self, arm: Contestant, opening: Opening, prices: Prices, most_seconds: float = inf) -> None:
+        self._most_seconds = most_seconds
         self.key = arm.name, opening.budget or 0
         self.tally = Tally()
         self.milliseconds: list[float] = []
@@ -117,6 +119,8 @@ class Lane:
 
     def sent(self, moment: Moment) -> Sent:
         """Make the request of a call and charge it."""
+        if self.tally.seconds > self._most_seconds:
+            raise PeerError(f"given up: it took more than {self._most_seconds:.0f} s for the calls before")
         begun = time.perf_counter()
         if self._feed is None:
             self._feed = self._arm.start(self._opening)

@@ -38,6 +38,8 @@ class Setup:
     arms: tuple[Contestant, ...]
     budgets: tuple[int, ...]
     prices: Prices = field(default_factory=Prices.usual)
+    # Of one arm in one session; some peers take hours for what others do in a second.
+    most_seconds: float = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,11 @@ def replayed(material: Material, setup: Setup) -> Replayed:
     budgets = [budget for budget in setup.budgets if least <= budget]
     trail = Trail()
     base = Lane(BASELINE, opening, setup.prices)
-    lanes = [Lane(arm, replace(opening, budget=budget), setup.prices) for arm in setup.arms for budget in budgets]
+    lanes = [
+        Lane(arm, replace(opening, budget=budget), setup.prices, setup.most_seconds)
+        for arm in setup.arms
+        for budget in budgets
+    ]
     for moment in moments(material.script, opening):
         for chat in moment.step.chats:
             trail.append(chat)

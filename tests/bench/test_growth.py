@@ -129,9 +129,9 @@ def test_an_arm_that_cannot_go_on_ends_its_curve() -> None:
 
     assert slow.stopped == "at 6 messages a request took longer than 0.5 s"
     assert refused.stopped == "at 6 messages it failed: `budget` is too small"
-    assert dead.stopped == "at 2 messages the process ended, perhaps for want of memory"
+    assert dead.stopped == "at 2 messages it ended with code 3"
     assert [[point.messages for point in curve.points] for curve in (slow, refused, dead)] == [[2], [2], []]
-    assert [place for place, _, _ in told] == [0, 1, 3, 4, 6, 9]
+    assert [place for place, _, _ in told] == [0, 1, 2, 4, 5, 7]
 
 
 def test_a_peer_is_charged_with_its_own_time_and_memory(tmp_path: Path) -> None:
