@@ -1,7 +1,8 @@
 """How time and memory grow with the length of a history; each arm and length has a process of its own.
 
-A history ends with a request of the user, as when somebody comes back to a long session; the steps after it are
-exchanges of one call with its result. What a request of the user takes in between is in the loop message by message.
+A history ends amid a turn, as when a program takes up a long session again. Of the steps after it, each of one call
+with its result, the middle one is an answer and the next request of the user: some do their searching only then, and
+put it off until then.
 """
 
 from __future__ import annotations
@@ -46,9 +47,8 @@ OWN: Final = ("foveate", "raw", "drop-steps", "mask-10")
 
 # Steps of the live loop that speak for the length they lead up to.
 _LIVE_STEPS: Final = 200
-# Steps are cut short once they took this share of the limit together, but not below so many.
+# Steps are cut short once they took this share of the limit together.
 _STEPS_SHARE: Final = 0.5
-_LEAST_STEPS: Final = 3
 # Seconds to hand messages over to the process of a peer, which are not the peer's: for each, and in any case.
 _HANDING_OVER: Final = (0.001, 15.0)
 # Seconds that a process has to end after its last word.
@@ -84,7 +84,7 @@ def growth_outcome(
         contestants: the arms.
         lengths: in messages, the system prompt among them, from short to long.
         budget: the most tokens a request may have.
-        steps: of one exchange each, after the first request; fewer where they take long.
+        steps: after the first request; fewer where they take long, but always beyond the middle one.
         limit_seconds: an arm that takes longer for a request is not tried at greater lengths.
         quick: two short lengths, a few steps, no peers.
         progress: is told how far it is.
@@ -149,12 +149,14 @@ class _Said:
         path: of the file.
         requests: the steps that end with a request of the user.
         sums: the tokens of all steps before each.
+        steps_before: how many steps lie between a history and the next request.
 
     """
 
     path: Path
     requests: tuple[int, ...]
     sums: tuple[int, ...]
+    steps_before: int
 
     @classmethod
     def written(cls, path: Path, longest: int, steps: int) -> _Said:
@@ -163,17 +165,18 @@ class _Said:
         sums = [0]
         with path.open("wb") as file:
             for number, step in enumerate(conversation()):
-                if requests and requests[-1] >= longest // 2 - 1 and number > requests[-1] + steps:
+                if requests and requests[-1] >= longest // 2 + steps // 2 and number > requests[-1] + steps:
                     break
                 if step[-1]["role"] == "user":
                     requests.append(number)
                 file.write(msgspec.json.encode(step) + b"\n")
                 sums.append(sums[-1] + sum(map(message_tokens, step)))
-        return cls(path=path, requests=tuple(requests), sums=tuple(sums))
+        return cls(path=path, requests=tuple(requests), sums=tuple(sums), steps_before=steps // 2)
 
     def window(self, length: int) -> tuple[int, int]:
-        """From which step to which request a history of so many messages goes, its first step aside."""
-        end = self.requests[bisect_left(self.requests, length // 2 - 1)] + 1
+        """From which step to which a history of so many messages goes, the first step of all aside."""
+        request = self.requests[bisect_left(self.requests, length // 2 + self.steps_before)]
+        end = request - self.steps_before
         return end - length // 2 + 1, end
 
     def tokens(self, length: int) -> int:
@@ -280,7 +283,7 @@ def _performed(task: _Task) -> _Measured:
     spent: list[float] = []
     for step in later:
         spent.append(_seconds(one, feed, step, task.limit))
-        if len(spent) >= _LEAST_STEPS and sum(spent) > _STEPS_SHARE * task.limit:
+        if len(spent) > task.steps // 2 + 1 and sum(spent) > _STEPS_SHARE * task.limit:
             break
     return _Measured(cold=cold, spent=tuple(spent), megabytes=_memory(one) - before)
 

@@ -103,18 +103,17 @@ def test_what_was_measured_can_be_written_and_read(outcome: GrowthOutcome, tmp_p
 
 
 @pytest.mark.parametrize("length", [2, 4, 40, 42, 300])
-def test_a_history_is_whole_and_ends_with_a_request_of_the_user(tmp_path: Path, length: int) -> None:
-    """It has exactly so many messages, and what follows are exchanges."""
+def test_a_history_has_so_many_messages_and_then_the_user_comes_back(tmp_path: Path, length: int) -> None:
+    """It is whole, and of the steps after it the middle one is a request of the user, at every length."""
     said = _Said.written(tmp_path / "conversation.jsonl", length, steps=12)
     start, end = said.window(length)
     history = [message for step in said.steps(0, 1) + said.steps(start, end) for message in step]
     later = said.steps(end, end + 12)
 
     assert len(history) == length
-    assert history[-1]["role"] == "user"
     assert problems(history) == []
     assert said.tokens(length) == request_tokens(history)
-    assert [[message["role"] for message in step] for step in later] == [["assistant", "tool"]] * 12
+    assert [step[-1]["role"] for step in later] == ["tool"] * 6 + ["user"] + ["tool"] * 5
 
 
 def test_an_arm_that_cannot_go_on_ends_its_curve() -> None:
