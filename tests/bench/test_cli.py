@@ -67,7 +67,8 @@ def test_what_cannot_be_measured_is_refused(
 def test_a_broken_file_of_conversations_is_refused_without_a_traceback(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{")
     said = run("recall", str(logs), "--quick", "--locomo", str(tmp_path / "bad.json"), "--out", str(tmp_path), code=1)
-    assert "bad.json" in said
+    # Rich breaks lines wherever the terminal ends.
+    assert "bad.json" in "".join(said.split())
     assert "Traceback" not in said
 
 
