@@ -34,7 +34,6 @@ from foveate.errors import BudgetError
 from foveate.lab.contestants import Opening, Step
 from foveate.lab.sessions import start_policy
 from foveate.session import Session
-from foveate.views.draft import Shares
 
 BUDGETS: Final = (500, 1_000, 2_000, 4_000, 8_000)
 KINDS_AT: Final = 2_000
@@ -44,18 +43,14 @@ SELECTIONS: Final[Mapping[str, Callable[[Sequence[Message]], Selection]]] = {
     "bm25": Bm25,
     "foveate-recall": Passages,
 }
-# More room for what is recalled, less for digests, which live on names of files. Chosen among five settings on a talk
-# of another seed; that has the same sentences, so on generated talks it is not independent of what it is judged by.
-TALK: Final = Policy(name="talk", shares=Shares(recall=0.3, tail_cap=0.5, digests=0.3))
-POLICIES: Final[Mapping[str, Policy]] = {"foveate": policy_named("default"), "foveate-talk": TALK}
+POLICIES: Final[Mapping[str, Policy]] = {"foveate": policy_named("default"), "foveate-chat": policy_named("chat")}
 METHODS: Final[Mapping[str, str]] = {
     "recency": "the newest whole messages that fit",
     "bm25": "bm25s with its defaults, English stop words and stems: the best messages, each with its neighbours, then "
     "the newest; asked with the question, or with the last words of user and agent",
     "foveate": "Session(budget=B).compile()",
-    "foveate-talk": 'Session(budget=B, policy=Policy(name="talk", '
-    "shares=Shares(recall=0.3, tail_cap=0.5, digests=0.3))).compile(); chosen among five settings on a generated talk "
-    "of another seed with the same sentences, so not independent of the generated talks",
+    "foveate-chat": 'Session(budget=B, policy="chat").compile(); its shares were chosen among five settings on a '
+    "generated talk of another seed with the same sentences, so they are not independent of the generated talks",
     "foveate-recall": "the ranking behind Foveate's recall with the whole budget, without a compile; asked as bm25 is",
 }
 

@@ -86,7 +86,7 @@ def test_what_is_far_back_is_found_by_its_words_or_not_at_all() -> None:
     """Recency has no chance; search has, and so has a session with room for what it recalls."""
     found = {one.method: one.all for one in asked_of_talk(talk(), 500)}
     assert not found["recency"]
-    assert found["bm25"] and found["foveate-talk"] and found["foveate-recall"]
+    assert found["bm25"] and found["foveate-chat"] and found["foveate-recall"]
 
 
 def test_a_question_larger_than_the_budget_finds_nothing() -> None:

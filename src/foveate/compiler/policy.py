@@ -73,6 +73,8 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
             Policy(name="patient", patience=None),  # the whole budget is used before anything is reduced
             # Large outputs never stand whole: cheapest, and what they held is a recall away.
             Policy(name="lean", shares=Shares(output=0.05, digests=0.30)),
+            # Facts said long ago, in few words: more room for what is recalled, less for names of files.
+            Policy(name="chat", shares=Shares(recall=0.30, tail_cap=0.50, digests=0.30)),
             Policy(name="transparent", isolation=Transparent()),
             Policy(
                 name="mask",

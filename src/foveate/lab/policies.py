@@ -26,6 +26,7 @@ _OURS: Final = {
     "default": "the same as foveate",
     "patient": "as foveate, but only reduces when the budget is used up",
     "lean": "as foveate, but large outputs are shown by their beginning and end from the first call on",
+    "chat": "as foveate, with more room for what is recalled for an input and less for digests",
     "transparent": "as foveate, but finished turns are treated like the running one",
     "mask": "masks old tool outputs with references, then truncates, down to 60 %",
     "drop": "drops the oldest exchanges, down to 60 %",

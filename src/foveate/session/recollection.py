@@ -34,10 +34,7 @@ class Recollection:
             # It was sent without; putting something before it now would rewrite the cached prefix.
             return None
         self._follow(timeline)
-        room = part_of(self._shares.recall, budget.limit)
-        if timeline.growth:
-            # In proportion to what a call adds anyway: what is recalled is paid for until the next reduction.
-            room = min(room, max(_LEAST, 2 * timeline.growth))
+        room = self._room(timeline, budget)
         query = timeline.said[order].text
         passages = recalled(
             self._index,
@@ -73,6 +70,16 @@ class Recollection:
         )
         references = tuple(dict.fromkeys(line.source for line in lines))
         return RecallRecorded(anchor=anchor, item=item, references=references)
+
+    def _room(self, timeline: Timeline, budget: TokenBudget) -> int:
+        """The tokens that may be recalled."""
+        share = part_of(self._shares.recall, budget.limit)
+        # A share of a small budget holds no sentence, and then nothing would ever be recalled.
+        room = max(share, min(_LEAST, budget.limit // 4)) if share else 0
+        if timeline.growth:
+            # In proportion to what a call adds anyway: what is recalled is paid for until the next reduction.
+            room = min(room, max(_LEAST, share // 4, 2 * timeline.growth))
+        return room
 
     def _follow(self, timeline: Timeline) -> None:
         """Add what was said since, evicted or not: how rare a word is must not depend on who filled the index."""

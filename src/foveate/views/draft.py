@@ -194,7 +194,9 @@ def tail_start(draft: Draft, ctx: PassContext) -> int:
         if group.head.is_digest:
             break
         size = sum(min(item.tokens, ctx.large) if item.message.role == "tool" else item.tokens for item in group.items)
-        if tokens and (tokens + size > cap or (exchanges >= shares.exchanges and tokens >= wanted)):
+        enough = tokens + size > cap or (exchanges >= shares.exchanges and tokens >= wanted)
+        # What was recalled for the newest input stays with it, or it would go before any request showed it.
+        if tokens and enough and group.id != f"{ctx.newest_input}.recall":
             break
         start, tokens = group.start, tokens + size
         exchanges += group.head.message.role == "assistant"
