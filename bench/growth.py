@@ -26,7 +26,7 @@ from typing import Final, Never, TypeVar
 import msgspec
 
 from bench import peering
-from bench.arms import Measure
+from bench.arms import BASELINE, Measure
 from bench.generated import conversation
 from bench.intervals import percentile
 from bench.messages import Message, content_of
@@ -43,7 +43,7 @@ from foveate.wire.openai_chat import decode
 LENGTHS: Final = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 QUICK_LENGTHS: Final = (100, 300)
 QUICK_STEPS: Final = 3
-OWN: Final = ("foveate", "raw", "drop-steps", "mask-10")
+OWN: Final = (contestant("foveate"), BASELINE, contestant("drop-steps"), contestant("mask-10"))
 
 # Steps of the live loop that speak for the length they lead up to.
 _LIVE_STEPS: Final = 200
@@ -62,7 +62,7 @@ Progress = Callable[[int, int, str], None]
 def growth_contestants(*, peers: bool = True) -> list[Contestant]:
     """Foveate, baselines, and all arms of the peers that can run."""
     known = map(peering.peer_of, peering.adapters()) if peers else ()
-    found = [*map(contestant, OWN), *(arm for peer in known for arm in peering.contestants(peer))]
+    found = [*OWN, *(arm for peer in known for arm in peering.contestants(peer))]
     # They were only asked for their arms; each measurement starts an adapter of its own.
     peering.end_all()
     return found
