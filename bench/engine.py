@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from bench.engine_arms import FOVEATE, cut_at
-from bench.local_model import Reading, start
 from bench.material import Collected, Material
 from bench.model_tokens import ModelTokens
 from bench.outcome import EngineOutcome, EngineRow
@@ -21,6 +20,7 @@ from bench.peering import PeerError
 from bench.stamp import stamp
 from bench.tokens import request_tokens
 from foveate.errors import BudgetError, ConfigError
+from foveate.integrations.llama_cpp import Reading, start
 from foveate.lab.chat import Chat
 from foveate.lab.contestants import Contestant, Feed, Opening
 from foveate.lab.policies import contestant

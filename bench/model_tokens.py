@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from bench.local_model import LocalModel
+from foveate.integrations.llama_cpp import LocalModel
 from foveate.lab.chat import Chat, calls_of, content_of
 
 _BEGIN: Final = "<|im_start|>"

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from bench.engine import Setting, chosen, engine_outcome, measured
 from bench.engine_arms import FOVEATE, cut_at
-from bench.local_model import WindowError, start
 from bench.material import Collected, Material, collected
 from bench.model_tokens import ModelTokens
 from bench.outcome import EngineOutcome, loaded, saved
@@ -20,6 +19,7 @@ from bench.tokens import request_tokens
 from tests.lab.conversations import Chat, call, recording, result, user
 
 from foveate.errors import ConfigError
+from foveate.integrations.llama_cpp import WindowError, start
 from foveate.lab.contestants import Contestant, Feed, Made, Opening, Step
 from foveate.lab.policies import contestant
 from foveate.lab.script import script_of

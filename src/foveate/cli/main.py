@@ -25,6 +25,7 @@ from foveate.cli.sessions import sessions_command
 from foveate.cli.show import show_command
 from foveate.cli.source import reported
 from foveate.cli.transcript import transcript_command
+from foveate.cli.work import work_app
 from foveate.cli.transfer import delete_command, export_command, fork_command
 
 app = typer.Typer(
@@ -84,4 +85,5 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
 for _panel, _commands in _PANELS.items():
     for _name, _command in _commands.items():
         app.command(_name, rich_help_panel=_panel)(_command)
+app.add_typer(work_app, name="work", rich_help_panel="Agents")
 app.add_typer(db_app, name="db", rich_help_panel="Sessions in a store")

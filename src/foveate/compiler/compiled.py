@@ -204,6 +204,8 @@ def _predicted(
     state: AgentState, timeline: Timeline, framing: Framing, items: list[Item], cache: CacheRules
 ) -> tuple[int, int]:
     """How many items the previous call began with in common, and the tokens the provider should find cached."""
+    if state.override is not None:
+        return 0, 0
     shared, tokens = timeline.shared, timeline.shared_tokens
     if items is not timeline.mender.items:
         shared = min(shared, common_prefix(timeline.mender.items, items))

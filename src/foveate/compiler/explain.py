@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from foveate.errors import UnknownReferenceError
-from foveate.log.events import Body, CallRecorded, DiagnosticRecorded, Placed, ReductionRecorded
+from foveate.log.events import AccessRecorded, Body, CallRecorded, DiagnosticRecorded, Placed, ReductionRecorded
 from foveate.log.items import Fate, Item, Line
 from foveate.log.messages import Message
+from foveate.log.sections import ContextSection
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -46,6 +47,28 @@ class ItemRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SectionRecord:
+    """A section beside the history, and where it came from."""
+
+    name: str
+    source: str | None
+    tier: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRecord:
+    """Something an agent asked for and was given: who, what, and before which call."""
+
+    agent: str
+    reference: str
+    part: str
+    tokens: int
+    found: bool
+    call: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """The account of one request; printing it gives a table, `as_dict()` the same as data."""
 
@@ -61,6 +84,8 @@ class Explanation:
     fates: tuple[FateRecord, ...]
     items: tuple[ItemRecord, ...]
     diagnostics: tuple[str, ...]
+    sections: tuple[SectionRecord, ...] = ()
+    accesses: tuple[AccessRecord, ...] = ()
 
     def why(self, message_id: str) -> str:
         """In one sentence, what became of a message."""
@@ -115,7 +140,31 @@ def explained(view: CompiledContext, left_out: dict[str, str]) -> Explanation:
         fates=tuple(_fates(view, left_out)),
         items=tuple(_item_record(item, view, index) for index, item in enumerate(view.items)),
         diagnostics=tuple(f"{one.code}: {one.text} ({one.subject or one.phase})" for one in diagnostics),
+        sections=tuple(_section(one, view) for one in view.sections if one.content.strip()),
+        accesses=tuple(_accesses(view)),
     )
+
+
+def _section(section: ContextSection, view: CompiledContext) -> SectionRecord:
+    tokens = view.count_text(section.content)
+    return SectionRecord(name=section.name, source=section.source, tier=section.tier, tokens=tokens)
+
+
+def _accesses(view: CompiledContext) -> Iterator[AccessRecord]:
+    call = 0
+    for body in _bodies(view):
+        if isinstance(body, CallRecorded):
+            call = body.number
+        elif isinstance(body, AccessRecorded):
+            # It was asked for in answer to the call before, and can be seen from the next one on.
+            yield AccessRecord(
+                agent=body.agent,
+                reference=body.reference,
+                part=body.part,
+                tokens=body.tokens,
+                found=body.found,
+                call=call + 1,
+            )
 
 
 class _Made:

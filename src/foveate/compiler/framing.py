@@ -30,6 +30,8 @@ class Framing:
 def framing_of(state: AgentState, counter: TokenCounter) -> Framing:
     """The framing of a state, counted."""
     context = state.context
+    if state.override is not None:
+        return _overridden(state.override, counter)
     before = _sections(state.sections, "stable")
     after = _sections(state.sections, "volatile")
     fixed = _counted(context, counter) + sum(message_tokens(message, counter) for message in before)
@@ -42,6 +44,12 @@ def framing_of(state: AgentState, counter: TokenCounter) -> Framing:
         fixed=fixed,
         tokens=fixed + sum(message_tokens(message, counter) for message in after),
     )
+
+
+def _overridden(messages: tuple[Message, ...], counter: TokenCounter) -> Framing:
+    """Messages that are sent as they are, with nothing around them."""
+    tokens = sum(message_tokens(message, counter) for message in messages)
+    return Framing(system=None, tools=(), response_format=None, before=messages, after=(), fixed=tokens, tokens=tokens)
 
 
 def _counted(context: AgentContext, counter: TokenCounter) -> int:

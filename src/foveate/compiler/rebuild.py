@@ -42,9 +42,9 @@ def rebuilt_calls(
 def rebuilt(past: AgentContext, body: CallRecorded, counter: TokenCounter) -> CompiledContext:
     """A recorded call from the snapshot of everything before it."""
     # The reductions of a call stand before it in the log, so the fold alone gives its items.
-    state = AgentState(context=past, now=body.now, sections=body.sections)
+    state = AgentState(context=past, now=body.now, sections=body.sections, override=body.override)
     timeline = timeline_of(past, counter)
-    items = timeline.mender.projected()
+    items = timeline.mender.projected() if body.override is None else []
     framing = framing_of(state, counter)
     view = CompiledContext.of(state, body.strategy, framing, timeline, items, Reduced(items), None, None, DEFAULT_RULES)
     if view.payload_sha256 != body.payload_sha256:

@@ -10,6 +10,7 @@ from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.framing import framing_of
 from foveate.compiler.limits import low_mark, room_for_messages
+from foveate.compiler.override import overridden
 from foveate.compiler.policy import CompactWhen, Policy
 from foveate.compiler.reducer import Reducer
 from foveate.compiler.reduction import Reduced
@@ -37,6 +38,8 @@ def run(state: AgentState, plan: Plan) -> CompiledContext:
     """Compile a state: fold the log, decide, reduce if due, check, hand over."""
     timeline = timeline_of(state.context, plan.counter)
     framing = framing_of(state, plan.counter)
+    if state.override is not None:
+        return overridden(state, plan.name, framing, timeline, plan.budget, plan.cache)
     items = with_recalled(timeline.mender.projected(), state.recalled)
     correct = timeline.calibration.correct
     budget = plan.budget and plan.budget.with_used(correct(framing.tokens + timeline.tokens_of(items)))

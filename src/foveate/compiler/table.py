@@ -32,7 +32,14 @@ _MANY: Final = 60
 def renderables(explanation: Explanation, *, full: bool = False) -> Iterator[RenderableType]:
     """The pieces of an explanation as Rich renders them."""
     yield _summary(explanation)
-    yield _fates(explanation, full=full)
+    if explanation.sections:
+        yield _sections(explanation)
+    if explanation.fates or not explanation.sections:
+        yield _fates(explanation, full=full)
+    for access in explanation.accesses:
+        what = f"{access.reference} {access.part}".strip()
+        got = f"{access.tokens:,} tokens" if access.found else "nothing found"
+        yield Text(printable(f"{access.agent} asked for {what}: {got}, from call {access.call} on"), style="cyan")
     if explanation.stages:
         yield _stages(explanation)
     for line in explanation.diagnostics[-10:]:
@@ -60,6 +67,17 @@ def _summary(explanation: Explanation) -> Text:
     if explanation.trigger:
         lines.append(f"reduced ({explanation.trigger}): {explanation.reason}")
     return Text("\n".join(lines))
+
+
+def _sections(explanation: Explanation) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("section", "tier", "tokens", "source"):
+        table.add_column(name, justify="right" if name == "tokens" else "left")
+    for section in explanation.sections:
+        table.add_row(
+            Text(printable(section.name)), section.tier, f"{section.tokens:,}", Text(printable(section.source or ""))
+        )
+    return table
 
 
 def _fates(explanation: Explanation, *, full: bool) -> Table:

@@ -1,22 +1,45 @@
-"""pydantic-ai: its message objects, and a summarizer on any provider it knows (extra: `foveate[pydantic-ai]`)."""
+"""pydantic-ai: its message objects; a driver and a summarizer on any provider it knows.
+
+Extra: `foveate[pydantic-ai]`, or `foveate[work]` with what OpenAI, Anthropic and Google need.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, get_args
 
 from pydantic import ValidationError
-from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse
-from pydantic_ai.models import Model
-from pydantic_ai.settings import ModelSettings
+from pydantic_ai import Agent, exceptions
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings, merge_model_settings
+from pydantic_ai.tools import ToolDefinition
 from pydantic_core import PydanticSerializationError
 
+from foveate.agents.driver import DriverError, OnText, Reply, Schema
 from foveate.compiler.summaries import SummaryRequest
-from foveate.errors import MessageError
+from foveate.errors import ConfigError, MessageError
 from foveate.wire.format import Bridge, Request
 from foveate.wire.formats import PYDANTIC_AI
+from foveate.wire.json_calls import Bounds, JsonCall, call_schema, callable_tools, read_call, told
+from foveate.wire.tools import Declared
+
+Mode = Literal["auto", "tools", "json"]
 
 _ASK: Final = """\
 Pause the work here. Write a summary of the conversation above for yourself: it will take the place of the messages it \
@@ -56,6 +79,255 @@ class PydanticAISummarizer:
 
 def _history(request: SummaryRequest) -> list[ModelMessage]:
     return _to_objects(PYDANTIC_AI.lower(Request(messages=tuple(request.messages), system=request.system)))
+
+
+# --- the driver -------------------------------------------------------------------------------------------------------
+
+# Who asks for a longer pause than this is not waited for.
+_LONGEST_PAUSE: Final = 60.0
+_PASSING: Final = frozenset({408, 409, 429})
+_SMALL: Final = Bounds(characters=80, items=2)
+_KEYS: Final[Mapping[str, str]] = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GOOGLE_API_KEY",
+}
+_FAILURES: Final = (
+    exceptions.ModelAPIError,
+    exceptions.UnexpectedModelBehavior,
+    exceptions.UserError,
+    exceptions.FallbackExceptionGroup,
+)
+
+
+class PydanticAIDriver:
+    """Asks a model of any provider that pydantic-ai knows: one request for one answer, with no agent around it.
+
+    Args:
+        model: a name like `openai:gpt-5`, or a model.
+        mode: "tools" lets the model call functions. "json" has it write a call as JSON, by a schema: for models that
+            cannot call. "auto" is "json" for models that are known not to call, else "tools".
+        settings: what pydantic-ai is to send along, such as `max_tokens`.
+        bounds: how much a call as JSON may say where its schema does not, for models that find no end.
+        retries: how often a request is sent again that failed for a passing reason.
+        sleep: waits for so many seconds before that.
+
+    """
+
+    def __init__(
+        self,
+        model: Model | str,
+        *,
+        mode: Mode = "auto",
+        settings: ModelSettings | None = None,
+        bounds: Bounds | None = None,
+        retries: int = 2,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if mode not in get_args(Mode):
+            raise ConfigError(f"`mode` must be one of {', '.join(get_args(Mode))}, got {mode!r}")
+        if retries < 0:
+            raise ConfigError(f"`retries` must be 0 or more, got {retries!r}")
+        self._model = _known(model)
+        self._is_own = isinstance(model, str)
+        self.name: str = model if isinstance(model, str) else model.model_id
+        calls = mode == "tools" or (mode == "auto" and self._model.profile.get("supports_tools", True))
+        self.mode: Literal["tools", "json"] = "tools" if calls else "json"
+        # Whoever sends again twice at two levels sends nine times.
+        once = "max_retries" not in self._model.unsupported_settings
+        self._settings = merge_model_settings(ModelSettings(max_retries=0) if once else None, settings)
+        self._bounds = bounds
+        self._retries = retries
+        self._sleep = sleep
+
+    async def generate(self, messages: Request, schema: Schema | None, *, on_text: OnText | None = None) -> Reply:
+        """Send a request, and again if that fails for a passing reason; raises `DriverError`.
+
+        With `on_text` the answer is streamed; if it breaks off, the next begins at its beginning again.
+        """
+        tools = callable_tools(messages)
+        if schema is not None and schema.name not in tools:
+            raise DriverError(
+                f"`schema` {schema.name!r} is no tool of the request; it has {', '.join(tools) or 'none'}"
+            )
+        if messages.response_format is not None:
+            raise DriverError("`response_format` is not sent: make it a tool of the request, and `schema` its name")
+        as_json = self.mode == "json" and bool(tools)
+        if as_json:
+            messages, form = told(messages, tools, words=schema is None), self._by_schema(tools, schema)
+        else:
+            form = ModelRequestParameters(function_tools=[_definition(tool) for tool in tools.values()])
+        # Entered, a model has connections of the running loop, and leaves none open; another's may be used elsewhere.
+        async with self._model if self._is_own else nullcontext():
+            response = await self._answered(messages, form, on_text)
+        return _reply(_with_call(response) if as_json else response)
+
+    async def _answered(self, request: Request, form: ModelRequestParameters, on_text: OnText | None) -> ModelResponse:
+        attempt = 0
+        while True:
+            try:
+                return await self._asked(request, form, on_text)
+            except _FAILURES as error:
+                pause = _pause(error, attempt)
+                if pause is None or attempt == self._retries:
+                    raise self._failed(error, attempt + 1) from error
+            await self._sleep(pause)
+            attempt += 1
+
+    async def _asked(self, request: Request, form: ModelRequestParameters, on_text: OnText | None) -> ModelResponse:
+        model, settings = self._model, self._settings
+        history = _to_objects(PYDANTIC_AI.lower(request))
+        # Only where something would be moved or refused: on the way it also changes what texts say.
+        is_late = any(message.role == "system" for message in request.messages[request.leading :])
+        if is_late or model.profile.get("tool_call_id_length"):
+            history = model.prepare_messages(history, form)
+        if on_text is None:
+            return await model_request(model, history, model_settings=settings, model_request_parameters=form)
+        async with model_request_stream(
+            model, history, model_settings=settings, model_request_parameters=form
+        ) as stream:
+            async for event in stream:
+                match event:
+                    case (
+                        PartStartEvent(part=TextPart(content=text))
+                        | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
+                    ) if text:
+                        on_text(text)
+                    case _:
+                        pass
+            return stream.get()
+
+    def _by_schema(self, tools: Mapping[str, Declared], schema: Schema | None) -> ModelRequestParameters:
+        native = self._model.profile.get("supports_json_schema_output", False)
+        form = call_schema(tools, words=schema is None, bounds=self._bounds)
+        return ModelRequestParameters(
+            output_mode="native" if native else "prompted",
+            output_object=OutputObjectDefinition(json_schema=form, name="call"),
+            # The tools are described in the system prompt already.
+            prompted_output_template=False,
+            allow_text_output=False,
+        )
+
+    def _failed(self, error: Exception, attempts: int) -> DriverError:
+        times = f" {attempts} times" if attempts > 1 else ""
+        return DriverError(
+            f"the model {self.name!r} was asked{times} and failed: {error!s:.400}; {_remedy(error, self._model)}"
+        )
+
+
+def local_model_driver(
+    address: str, name: str, *, most_tokens: int = 1_024, bounds: Bounds | None = _SMALL
+) -> PydanticAIDriver:
+    """A driver for a small model behind an address on loopback, such as that of `foveate.integrations.llama_cpp`.
+
+    Its calls are JSON; without `bounds`, what a small model writes is often cut in the middle by `most_tokens`.
+    """
+    try:
+        # Not on top: message objects need no client.
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # noqa: PLC0415
+        from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
+        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
+    except ImportError as error:
+        raise DriverError(
+            "a local model needs `openai`, which is not installed; pip install 'foveate[work]'"
+        ) from error
+    client = AsyncOpenAI(
+        base_url=f"{address.rstrip('/')}/v1",
+        api_key="none",
+        # Loopback is never behind a proxy, and nobody closes what a function has opened.
+        http_client=DefaultAsyncHttpxClient(trust_env=False),
+        default_headers={"Connection": "close"},
+    )
+    model = OpenAIChatModel(name, provider=OpenAICompatibleProvider("local", openai_client=client))
+    settings = ModelSettings(temperature=0, max_tokens=most_tokens)
+    return PydanticAIDriver(model, mode="json", settings=settings, bounds=bounds)
+
+
+def _known(model: Model | str) -> Model:
+    try:
+        return infer_model(model)
+    except exceptions.UserError as error:
+        raise DriverError(f"the model {model!r} cannot be asked: {error}; or name another with `--model`") from error
+    except ImportError as error:
+        raise DriverError(
+            f"the model {model!r} needs a package that is not installed: {error}; "
+            "`pip install 'foveate[work]'` brings those for OpenAI, Anthropic and Google"
+        ) from error
+
+
+def _definition(tool: Declared) -> ToolDefinition:
+    # Left open, `strict` would depend on the schema.
+    strict, schema = bool(tool.strict), tool.schema
+    return ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=schema, strict=strict)
+
+
+def _reply(response: ModelResponse) -> Reply:
+    usage = response.usage
+    if usage.unmeasured_requests or not usage.has_values():
+        return Reply(message=response)
+    # Fields that the provider left out are not set, and read 0 only by default.
+    cached = usage.cache_read_tokens if "cache_read_tokens" in vars(usage) else None
+    tokens = {"input_tokens": usage.input_tokens, "cached_tokens": cached, "output_tokens": usage.output_tokens}
+    return Reply(message=response, **tokens)
+
+
+def _pause(error: Exception, attempt: int) -> float | None:
+    """How long to wait before a request is sent again; None if that would not help."""
+    match error:
+        case exceptions.ModelQuotaExceededError():
+            passing = False
+        case exceptions.ModelHTTPError(status_code=status):
+            said = error.provider_retry_hint
+            passing = status in _PASSING or status >= 500 if said is None else said
+        case _:
+            passing = isinstance(error, exceptions.ModelConnectionError)
+    asked = _asked_pause(error)
+    return max(2.0**attempt, asked) if passing and asked <= _LONGEST_PAUSE else None
+
+
+def _asked_pause(error: Exception) -> float:
+    return (error.retry_after or 0.0) if isinstance(error, exceptions.ModelAPIError) else 0.0
+
+
+def _remedy(error: Exception, model: Model) -> str:
+    other = "name another model with `--model`"
+    match error:
+        case (
+            exceptions.ModelContextWindowExceededError()
+            # This is how llama.cpp says it.
+            | exceptions.ModelAPIError(provider_error_type="exceed_context_size_error")
+        ):
+            return "its window is smaller than the budget: give a smaller `budget`"
+        case exceptions.ModelAuthenticationError():
+            return f"set {_KEYS.get(model.system, 'the key of its provider')} to a key that may use it, or {other}"
+        case exceptions.ModelQuotaExceededError():
+            return f"the account with its provider has nothing left: fill it up, or {other}"
+        case exceptions.ModelNotFoundError():
+            return f"its provider does not have it: {other}"
+        case exceptions.ModelConnectionError():
+            return f"check that {model.base_url or 'its provider'} can be reached, and try again"
+        case _ if _asked_pause(error) > _LONGEST_PAUSE:
+            return f"its provider asks to wait for {_asked_pause(error):.0f} seconds: try again then, or {other}"
+        case _ if _pause(error, 0) is not None:
+            return f"try again later, or {other}"
+        case _:
+            return other
+
+
+def _with_call(response: ModelResponse) -> ModelResponse:
+    """A response with the call that its text is; as it is, if it is none."""
+    said: TextPart | ToolCallPart
+    match read_call("".join(part.content for part in response.parts if isinstance(part, TextPart))):
+        case JsonCall(name=name, arguments=arguments):
+            said = ToolCallPart(tool_name=name, args=arguments)
+        case str() as words:
+            said = TextPart(content=words)
+        case None:
+            return response
+    return replace(response, parts=[*(part for part in response.parts if not isinstance(part, TextPart)), said])
+
+
+# --- message objects --------------------------------------------------------------------------------------------------
 
 
 class _PydanticAIBridge:

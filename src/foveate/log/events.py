@@ -142,6 +142,8 @@ class CallRecorded(_Body, frozen=True, tag="call_recorded"):
     logged: int = 0
     # For each fate how many items of the request have it, and their tokens.
     fates: dict[str, tuple[int, int]] = {}
+    # What was sent instead of history and sections.
+    override: tuple[Message, ...] | None = None
 
 
 class Tagged(_Body, frozen=True, tag="tagged"):
@@ -155,6 +157,28 @@ class HandoffIngested(_Body, frozen=True, tag="handoff_ingested"):
     """An agent handed over what it learned."""
 
     payload: dict[str, Any]
+
+
+class AccessRecorded(_Body, frozen=True, tag="access_recorded"):
+    """An agent asked for something that its view did not show, and got so many tokens of it."""
+
+    agent: str
+    reference: str
+    part: str = ""
+    tokens: int = 0
+    found: bool = True
+
+
+WorkStep = Literal["begun", "planned", "started", "executed", "reviewed", "finished", "failed", "ended"]
+
+
+class WorkRecorded(_Body, frozen=True, tag="work_recorded"):
+    """A workflow went a step further: what was decided, and the texts that came of it."""
+
+    step: WorkStep
+    task_id: str | None = None
+    payload: dict[str, Any] = {}
+    texts: tuple[ContextSection, ...] = ()
 
 
 class DiagnosticRecorded(_Body, frozen=True, tag="diagnostic_recorded"):
@@ -181,6 +205,8 @@ Body = (
     | CallRecorded
     | Tagged
     | HandoffIngested
+    | AccessRecorded
+    | WorkRecorded
     | DiagnosticRecorded
 )
 

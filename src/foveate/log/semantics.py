@@ -29,7 +29,9 @@ class ToolSemantics:
 
     access: Access
     resource: tuple[str, ...] = ("path", "file_path", "filename", "file")
-    ranged: tuple[str, ...] = ("offset", "limit", "view_range", "start_line", "end_line", "line_range", "head", "tail")
+    ranged: tuple[str, ...] = (
+        "offset", "limit", "view_range", "start_line", "end_line", "first_line", "last_line", "line_range", "head", "tail",
+    )  # fmt: skip
 
 
 class Touched(NamedTuple):
@@ -88,6 +90,7 @@ TOOLS: Mapping[str, ToolSemantics] = MappingProxyType(
         "list_files": _READ,
         "grep": _SEARCH,
         "glob": _SEARCH,
+        "search": _SEARCH,
         "search_files": _SEARCH,
         "search_file_content": _SEARCH,
         "run_shell_command": _SHELL,

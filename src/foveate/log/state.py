@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from foveate.log.context import AgentContext
 from foveate.log.events import RecallRecorded
+from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
+from foveate.work.models import Design, Issue, ReviewResult, TaskOutcome
+from foveate.work.plan import TaskDAG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,15 +17,18 @@ class AgentState:
     """The context plus the work at hand; the one argument of every compiler.
 
     `now` is the caller's clock: a compiler has none of its own. `recalled` are passages looked up for this call that
-    the log does not have yet.
+    the log does not have yet. `override` is sent as it is, even if it is empty, instead of all else.
     """
 
-    context: AgentContext
+    context: AgentContext = field(default_factory=AgentContext)
     sections: tuple[ContextSection, ...] = ()
     now: float | None = None
     recalled: tuple[RecallRecorded, ...] = ()
-    issue: Any = None
-    design: Any = None
-    plan: Any = None
+    override: tuple[Message, ...] | None = None
+    issue: Issue | None = None
+    design: Design | None = None
+    plan: TaskDAG | None = None
     current_task_id: str | None = None
     code_changes: str | None = None
+    review: ReviewResult | None = None
+    outcomes: tuple[TaskOutcome, ...] = ()

@@ -14,8 +14,10 @@ from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.summaries import SummaryRequest
 from foveate.errors import ConfigError, MessageError, UnknownReferenceError
 from foveate.log.context import AgentContext
-from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet, Tagged, UsageReported
+from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet, RecallRecorded, Tagged, UsageReported
 from foveate.log.messages import Message
+from foveate.log.sections import ContextSection
+from foveate.log.state import AgentState
 from foveate.log.text import encodable, own_copy
 from foveate.views.timeline import timeline_of
 from foveate.wire.tools import refuse_unknown
@@ -130,6 +132,23 @@ class Recipe(NamedTuple):
     sha256: str
 
 
+class Beside(NamedTuple):
+    """What a caller gives to one compile."""
+
+    sections: tuple[ContextSection, ...] = ()
+    override: tuple[Message, ...] | None = None
+
+
+Looked = list[RecallRecorded | DiagnosticRecorded]
+"""What was recalled for a compile, or why nothing could be."""
+
+
+def state_of(context: AgentContext, found: Looked, now: float | None, beside: Beside) -> AgentState:
+    """What a compile is a function of."""
+    recalled = tuple(one for one in found if isinstance(one, RecallRecorded))
+    return AgentState(context=context, sections=beside.sections, now=now, recalled=recalled, override=beside.override)
+
+
 def call_record(view: CompiledContext, now: float | None, recipe: Recipe) -> CallRecorded:
     """The event of a request that is about to be sent."""
     context, budget = view.state.context, view.budget
@@ -151,6 +170,7 @@ def call_record(view: CompiledContext, now: float | None, recipe: Recipe) -> Cal
         messages=context.message_count,
         logged=view.logged,
         fates=view.fates,
+        override=view.state.override,
     )
 
 

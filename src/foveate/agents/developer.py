@@ -1,0 +1,87 @@
+"""The developer: one task, carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import msgspec
+
+from foveate.agents.agent import Agent
+from foveate.agents.strategy import ContextStrategy, fenced
+from foveate.errors import ConfigError
+from foveate.log.sections import ContextSection
+from foveate.log.state import AgentState
+from foveate.work.models import FileOperation, Task, TaskStep
+
+
+class DeveloperContextStrategy(ContextStrategy):
+    """The current task, its files and steps, and what a reviewer said of the last attempt; nothing else.
+
+    The issue, other tasks and what other agents did or said stay out: a developer who needs them asks.
+    """
+
+    SYSTEM_PROMPT = (
+        "You are a senior developer. You carry out one task: read what you need, write a test that fails, make it "
+        "pass, run the tests, and stop when the acceptance criteria are met. Change nothing that the task does not "
+        "ask for. Your work is reviewed by its diff. When you are done, say in a few sentences what you did and what "
+        "the next developer should know."
+    )
+    ALLOWED_SECTIONS = frozenset({"Task", "Files", "Steps", "Review", "Computed Context"})
+
+    def sections(self, state: AgentState) -> Iterator[ContextSection]:
+        """The task is required."""
+        task = self.get_current_task(state)
+        if task is None:
+            raise ConfigError(
+                f"a developer needs a task; `current_task_id` is {state.current_task_id!r}, "
+                "which is no task of the state's `plan`"
+            )
+        source = f"task:{task.id}"
+        yield ContextSection(name="Task", content=_task(task), source=source, tier="stable")
+        if task.files:
+            files = "\n".join(_file(one) for one in task.files)
+            yield ContextSection(name="Files", content=files, source=f"{source}:files", tier="stable")
+        if task.steps:
+            steps = "\n\n".join(_step(number, step) for number, step in enumerate(task.steps, 1))
+            yield ContextSection(name="Steps", content=steps, source=f"{source}:steps", tier="stable")
+        if state.review is not None and not state.review.approved:
+            comments = "\n".join(f"- {comment}" for comment in state.review.comments) or "- no reason given"
+            said = f"Your last attempt is in the files; it was not approved ({state.review.severity}):\n{comments}"
+            yield ContextSection(name="Review", content=said, source=f"{source}:review", tier="stable")
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What a developer did."""
+
+    summary: str
+    notes: str = ""
+
+
+class Developer(Agent[Work]):
+    """Carries out a task."""
+
+    context_strategy: ClassVar[type[ContextStrategy]] = DeveloperContextStrategy
+    name = "developer"
+    result = Work
+
+
+def _task(task: Task) -> str:
+    criteria = "\n".join(f"- {one}" for one in task.acceptance_criteria if one.strip())
+    return f"{task.description.strip()}\n\nDone when:\n{criteria}" if criteria else task.description.strip()
+
+
+def _file(file: FileOperation) -> str:
+    lines = f", lines {file.line_range[0]}–{file.line_range[1]}" if file.line_range is not None else ""
+    return f"- {file.operation}: `{file.path}`{lines}"
+
+
+def _step(number: int, step: TaskStep) -> str:
+    parts = [f"### Step {number}: {step.description}"]
+    if step.code:
+        parts.append(fenced(step.code))
+    if step.command:
+        parts.append(f"Run: `{step.command}`")
+    if step.expected_output:
+        parts.append(f"Expected: {step.expected_output}")
+    return "\n".join(parts)

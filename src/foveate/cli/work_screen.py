@@ -1,0 +1,122 @@
+"""The screen of a run: what happens, line by line, as it happens."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from foveate.agents import Answer
+from foveate.cli.phrases import count, shown
+from foveate.log.events import WorkRecorded
+from foveate.log.messages import ToolCall
+from foveate.log.text import printable
+from foveate.workflow.progress import Progress
+
+_MARKS = {"completed": ("✓", "green"), "failed": ("✗", "red"), "in_progress": ("▶", "cyan"), "pending": ("·", "dim")}
+
+
+class Screen:
+    """Tells what a run does, and asks before commands are run."""
+
+    def __init__(self, run: str, *, yes: bool) -> None:
+        self._run = run
+        self._yes = yes
+        self._console = Console(highlight=False, soft_wrap=True)
+        self._midline = False
+
+    def begin(self, progress: Progress) -> None:
+        """The first lines."""
+        begun = progress.begun
+        if begun is not None:
+            self._say(f"{self._run}: {begun.issue.title} · {begun.model} · {begun.repo}", "bold")
+        if progress.plan is not None:
+            self._plan(progress)
+
+    def end(self, progress: Progress) -> None:
+        """The last lines."""
+        self._plan(progress)
+        style = "green" if progress.status == "completed" else "red"
+        self._say(f"{progress.status}; `foveate work show {self._run}` has the sessions of its agents", style)
+
+    def told(self, body: WorkRecorded, /) -> None:
+        """A step was made."""
+        match body.step:
+            case "planned":
+                self._say(f"planned: {count(len(body.payload.get('tasks', ())), 'task')}", "bold")
+            case "started":
+                self._say(f"▶ {body.task_id}, round {body.payload['round']}", "bold cyan")
+            case "executed":
+                summary = next((one.content for one in body.texts if one.name == "Summary"), "")
+                self._say(f"  done: {_line(summary, 160)}")
+            case "reviewed":
+                approved = body.payload["approved"]
+                self._say(
+                    f"  review by {body.payload.get('persona', '')}: {'approved' if approved else 'not approved'}",
+                    "green" if approved else "yellow",
+                )
+                for comment in body.payload.get("comments", ()):
+                    self._say(f"    - {_line(comment, 200)}")
+            case "finished":
+                self._say(f"✓ {body.task_id}", "green")
+            case "failed":
+                self._say(f"✗ {body.task_id}: {_line(body.payload.get('reason', ''), 200)}", "red")
+            case _:
+                return
+
+    def called(self, agent: str, call: ToolCall, /) -> None:
+        """An agent calls a tool."""
+        is_command = call.name == "run_command"
+        # Of a command every word is shown: somebody may have to answer for it.
+        self._say(f"  {agent} → {call.name} {_argument(call, None if is_command else 120)}", "" if is_command else "dim")
+
+    def answered(self, agent: str, call: ToolCall, answer: Answer, /) -> None:
+        """A tool answered; what went well needs no line."""
+        if answer.outcome != "ok":
+            self._say(f"    {answer.outcome}: {_line(answer.text, 160)}", "yellow")
+
+    def wrote(self, text: str, /) -> None:
+        """A model wrote a piece of text."""
+        if self._console.is_terminal:
+            self._console.print(Text(text, style="dim italic"), end="")
+            self._midline = not text.endswith("\n")
+
+    async def allows(self, command: str, /) -> bool:
+        """Whether a command may be run: with `--yes` every one, else those that somebody at the terminal allows."""
+        if self._yes:
+            return True
+        if not sys.stdin.isatty():
+            self._say("    not run: nobody is here to ask; give `--yes` to allow commands", "yellow")
+            return False
+        return typer.confirm(f"    run it? {shown(command)}", default=True)
+
+    def _plan(self, progress: Progress) -> None:
+        for task in progress.plan.tasks if progress.plan is not None else ():
+            mark, style = _MARKS[task.status]
+            needs = f" (after {', '.join(task.dependencies)})" if task.dependencies else ""
+            self._say(f"{mark} {task.id}: {_line(task.description, 90)}{needs}", style)
+
+    def _say(self, line: str, style: str = "") -> None:
+        if self._midline:
+            self._console.print()
+            self._midline = False
+        self._console.print(Text(printable(line), style=style))
+
+
+def _argument(call: ToolCall, most: int | None) -> str:
+    """What a call is about, in one line."""
+    try:
+        given = msgspec.json.decode(call.arguments or "{}")
+    except msgspec.DecodeError:
+        given = call.arguments
+    if isinstance(given, dict):
+        given = next((value for value in given.values() if isinstance(value, str)), "")
+    return str(given) if most is None else _line(str(given), most)
+
+
+def _line(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

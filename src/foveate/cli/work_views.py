@@ -1,0 +1,121 @@
+"""What agents of a run would see, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+
+from foveate.agents import Agent, Driver, Means, Reply, Schema
+from foveate.agents.driver import OnText
+from foveate.cli.output import print_table, print_text
+from foveate.cli.phrases import shown
+from foveate.log.state import AgentState
+from foveate.session import Session
+from foveate.store import SessionInfo
+from foveate.wire.format import Request
+from foveate.work.plan import TaskDAG
+from foveate.workflow.progress import Begun, Progress
+from foveate.workflow.roles import Roles
+from foveate.workflow.workspace import Workspace
+
+_NO_DIFF = "(the diff of the task, once there is one)"
+
+
+def print_views(begun: Begun, plan: TaskDAG | None, roles: Roles, budget: int) -> None:
+    """Print every agent's first request; no model is asked and nothing is written."""
+    repo = Path(begun.repo)
+    means = Means(driver=_Nobody())
+    reading = Workspace(repo, allow=_nothing, writable=False)
+    writing = Workspace(repo, allow=_nothing)
+    state = AgentState(issue=begun.issue, design=begun.design, plan=plan)
+    _print_view(roles.architect(means, (reading,)), state, budget, "")
+    if plan is None:
+        typer.echo("\ndeveloper and reviewer see tasks of a plan; give one with `--plan` to see theirs")
+        return
+    for task in plan.tasks:
+        at = replace(state, current_task_id=task.id, code_changes=_NO_DIFF)
+        _print_view(roles.developer(means, (writing,)), at, budget, task.id)
+        for persona in begun.personas:
+            make: Any = roles.reviewer
+            _print_view(make(means, (reading,), persona=persona), at, budget, f"{task.id}, {persona}")
+
+
+def print_progress(run: str, progress: Progress, sessions: Sequence[SessionInfo]) -> None:
+    """Print the tasks of a run and the sessions of its agents."""
+    begun = progress.begun
+    title = begun.issue.title if begun is not None else ""
+    typer.echo(f"{shown(run)}: {shown(title)} · {progress.status}")
+    tasks = progress.plan.tasks if progress.plan is not None else ()
+    if tasks:
+        rows = [
+            [shown(task.id), task.status, str(_rounds(progress, task.id)), shown(task.description)] for task in tasks
+        ]
+        print_table({"task": "name", "status": "name", "rounds": "number", "what": "words"}, rows)
+    for task in tasks:
+        if task.status == "failed":
+            print_text(f"{task.id}: {progress.reason(task.id)}")
+    if sessions:
+        typer.echo("")
+        rows = [
+            [shown(info.session_id), str(info.calls), f"{info.tokens:,}"]
+            for info in sorted(sessions, key=lambda info: info.created_at)
+        ]
+        print_table({"session": "name", "calls": "number", "tokens": "number"}, rows)
+        typer.echo(f"look at a call with `foveate explain {shown(sessions[0].session_id)} --call 1`")
+
+
+def as_data(run: str, progress: Progress, sessions: Sequence[SessionInfo]) -> dict[str, Any]:
+    """The same for machines."""
+    tasks = progress.plan.tasks if progress.plan is not None else ()
+    return {
+        "run": run,
+        "status": progress.status,
+        "tasks": [
+            {
+                **msgspec.to_builtins(task),
+                "status": task.status,
+                "rounds": _rounds(progress, task.id),
+                "reason": progress.reason(task.id),
+            }
+            for task in tasks
+        ],
+        "sessions": [
+            {"session": info.session_id, "calls": info.calls, "tokens": info.tokens, "tags": info.tags}
+            for info in sessions
+        ],
+    }
+
+
+def _print_view(agent: Agent[Any], state: AgentState, budget: int, about: str) -> None:
+    session = Session(budget=budget)
+    agent.frame(session)
+    view = session.preview(sections=agent.strategy.checked(state))
+    tools = ", ".join(one["function"]["name"] for one in session.context.tools)
+    typer.echo(f"\n=== {agent.name}{f' ({shown(about)})' if about else ''} · {view.tokens:,} tokens · tools: {tools}")
+    print_text(view.to("text"))
+
+
+def _rounds(progress: Progress, task_id: str) -> int:
+    attempt = progress.attempt_at(task_id)
+    return attempt.round if attempt is not None else 0
+
+
+async def _nothing(_command: str) -> bool:
+    return False
+
+
+class _Nobody:
+    """Nobody is asked when views are only printed."""
+
+    name = "none"
+
+    async def generate(self, messages: Request, schema: Schema | None, *, on_text: OnText | None = None) -> Reply:
+        raise AssertionError("a view is printed without asking a model")
+
+
+_: type[Driver] = _Nobody

@@ -1,0 +1,1 @@
+"""The workflow: a plan carried out by agents, task by task."""

@@ -1,0 +1,44 @@
+"""Commits: an approved task becomes a commit of the user's repository, if the user wants it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from foveate.errors import FoveateError
+from foveate.work.models import Task
+
+
+class CommitError(FoveateError):
+    """A task could not be committed; its changes are in the files."""
+
+
+def commit(repo: Path, paths: Sequence[str], task: Task) -> None:
+    """Commit what a task changed, and nothing else that the user may have in the works."""
+    # A repository inside the repository keeps its own history, and a name that is no text cannot be given to git.
+    paths = [path for path in paths if "\N{REPLACEMENT CHARACTER}" not in path and not _in_another(repo, path)]
+    if not paths:
+        return
+    _git(repo, "add", "-A", "--", *paths)
+    if not _git(repo, "diff", "--cached", "--name-only", "--", *paths).strip():
+        # It was committed before the run was killed.
+        return
+    first = task.description.strip().splitlines()[0]
+    message = task.commit_message or (first if len(first) <= 72 else first[:71] + "…")
+    _git(repo, "commit", "--quiet", "-m", message, "--", *paths)
+
+
+def _in_another(repo: Path, path: str) -> bool:
+    return any((repo / folder / ".git").exists() for folder in Path(path).parents if folder != Path())
+
+
+def _git(repo: Path, *arguments: str) -> str:
+    # With the user's own configuration: name, hooks and signing are theirs.
+    made = subprocess.run(["git", "--literal-pathspecs", *arguments], cwd=repo, capture_output=True, check=False)  # noqa: S603, S607
+    if made.returncode:
+        said = (made.stderr or made.stdout).decode(errors="replace").strip()
+        raise CommitError(
+            f"git {arguments[0]} failed in {str(repo)!r}: {said}; commit by hand, or leave out `--commit`"
+        )
+    return made.stdout.decode(errors="replace")

@@ -1,0 +1,115 @@
+"""Progress: how far a run has come, folded from the events it recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
+
+from foveate.log.events import Event, WorkRecorded
+from foveate.work.models import Design, Issue, ReviewResult, Task, TaskOutcome, TaskStatus
+from foveate.work.plan import TaskDAG
+
+RunStatus = Literal["running", "completed", "failed"]
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run was begun with."""
+
+    issue: Issue
+    design: Design | None = None
+    repo: str
+    model: str
+    personas: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One round of a task: the state of the files it began with, and what has come of it so far."""
+
+    task_id: str
+    round: int
+    tree: str
+    summary: str | None = None
+    diff: str | None = None
+    review: ReviewResult | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A run as its events tell it; immutable."""
+
+    begun: Begun | None = None
+    plan: TaskDAG | None = None
+    attempts: tuple[Attempt, ...] = ()
+    outcomes: tuple[TaskOutcome, ...] = ()
+    status: RunStatus = "running"
+    reasons: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Progress:
+        """The progress that events lead to."""
+        progress = cls()
+        for event in events:
+            if isinstance(event.body, WorkRecorded):
+                progress = progress.after(event.body)
+        return progress
+
+    @property
+    def current(self) -> Task | None:
+        """The task at hand: the one begun, else the first that is ready."""
+        if self.plan is None:
+            return None
+        begun = [task for task in self.plan.tasks if task.status == "in_progress"]
+        return next(iter((*begun, *self.plan.ready_tasks())), None)
+
+    def attempt_at(self, task_id: str) -> Attempt | None:
+        """The newest round of a task."""
+        return next((one for one in reversed(self.attempts) if one.task_id == task_id), None)
+
+    def first_tree(self, task_id: str) -> str | None:
+        """The state of the files before the first round of a task."""
+        return next((one.tree for one in self.attempts if one.task_id == task_id), None)
+
+    def reason(self, task_id: str) -> str:
+        """Why a task failed."""
+        return next((reason for id, reason in self.reasons if id == task_id), "")
+
+    def after(self, body: WorkRecorded) -> Progress:
+        """The progress after one more step."""
+        match body.step:
+            case "begun":
+                return replace(self, begun=msgspec.convert(body.payload, Begun))
+            case "planned":
+                return replace(self, plan=msgspec.convert(body.payload, TaskDAG))
+            case "ended":
+                return replace(self, status=body.payload["status"])
+            case _:
+                return self._after_task(body, body.task_id or "")
+
+    def _after_task(self, body: WorkRecorded, task_id: str) -> Progress:
+        texts = {section.name: section.content for section in body.texts}
+        match body.step:
+            case "started":
+                attempt = Attempt(task_id=task_id, round=body.payload["round"], tree=body.payload["tree"])
+                return self._moved(task_id, "in_progress", attempts=(*self.attempts, attempt))
+            case "executed":
+                return self._attempted(summary=texts.get("Summary", ""), diff=texts.get("Diff", ""))
+            case "reviewed":
+                return self._attempted(review=msgspec.convert(body.payload, ReviewResult))
+            case "finished":
+                outcome = TaskOutcome(
+                    task_id=task_id, summary=texts.get("Summary", ""), parts={k.lower(): v for k, v in texts.items()}
+                )
+                return self._moved(task_id, "completed", outcomes=(*self.outcomes, outcome))
+            case _:
+                reasons = (*self.reasons, (task_id, str(body.payload.get("reason", ""))))
+                return self._moved(task_id, "failed", reasons=reasons)
+
+    def _moved(self, task_id: str, status: TaskStatus, **changes: Any) -> Progress:
+        return replace(self, plan=self.plan.with_status(task_id, status) if self.plan is not None else None, **changes)
+
+    def _attempted(self, **changes: Any) -> Progress:
+        return replace(self, attempts=(*self.attempts[:-1], replace(self.attempts[-1], **changes)))
