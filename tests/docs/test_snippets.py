@@ -15,9 +15,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+
+from tests.scripted_model import call, scripted_model
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -104,12 +106,32 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setenv("FOVEATE_STORE", str(tmp_path / "context.db"))
     (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello"}]', encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__page__"}
+    with contextlib.ExitStack() as stack:
+        if "foveate work run" in page.read_text(encoding="utf-8"):
+            model = stack.enter_context(scripted_model(helpful))
+            for name, value in {**model.environment, "FOVEATE_MODEL": "openai-chat:scripted"}.items():
+                monkeypatch.setenv(name, value)
+        run_blocks(page, tmp_path, namespace)
+
+
+def helpful(payload: dict[str, Any]) -> dict[str, Any]:
+    """A model that does the work of the page on agents, as little as will do."""
+    system = str(payload["messages"][0]["content"])
+    answered = any(message["role"] == "tool" for message in payload["messages"])
+    if "architect" in system:
+        return call("finish", tasks=[{"id": "T1", "description": "Make round_cents round half away from zero."}])
+    if "developer" in system and not answered:
+        return call("write_file", path="money.py", content="def round_cents(value): ...\n")
+    return call("finish", summary="done") if "developer" in system else call("finish", approved=True)
+
+
+def run_blocks(page: Path, tmp_path: Path, namespace: dict[str, object]) -> None:
     for block in blocks(page):
         if block.file is not None and "." in block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
         if block.language == "python":
             printed = io.StringIO()
-            code = compile("\n" * block.line + block.text, str(page), "exec")
+            code = compile("\n" * block.line + block.text, str(page), "exec", dont_inherit=True)
             with contextlib.redirect_stdout(printed):
                 exec(code, namespace)  # noqa: S102  the page's own code
             compare(block, printed.getvalue())

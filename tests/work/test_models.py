@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_a_circle_is_refused_and_shown(edges: list[tuple[str, str]]):
     with pytest.raises(ConfigError, match="in a circle: ") as caught:
         TaskDAG(tasks=tuple(task(id, needs[id]) for id in needs))
     path = str(caught.value).split(": ")[1].split(" → ")
-    assert path[0] == path[-1] and all(needs[one] == other for one, other in zip(path, path[1:], strict=False))
+    assert path[0] == path[-1] and all(needs[one] == other for one, other in pairwise(path))
 
 
 def test_an_id_that_comes_twice_is_refused():
@@ -159,13 +160,13 @@ def test_an_issue_that_says_nothing_or_is_not_there_is_refused(tmp_path: Path):
     (tmp_path / "empty.md").write_text(" \n")
     with pytest.raises(ConfigError, match="says nothing"):
         load_issue(tmp_path / "empty.md")
-    with pytest.raises(ConfigError, match="cannot read .*none.md"):
+    with pytest.raises(ConfigError, match=r"cannot read .*none.md"):
         load_issue(tmp_path / "none.md")
     (tmp_path / "latin.md").write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(ConfigError, match="not UTF-8"):
         load_issue(tmp_path / "latin.md")
     (tmp_path / "front.md").write_text("---\npriority: high\n---\nbody")
-    with pytest.raises(ConfigError, match="front matter: .*unknown field `priority`"):
+    with pytest.raises(ConfigError, match=r"front matter: .*unknown field `priority`"):
         load_issue(tmp_path / "front.md")
 
 

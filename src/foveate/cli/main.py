@@ -25,8 +25,8 @@ from foveate.cli.sessions import sessions_command
 from foveate.cli.show import show_command
 from foveate.cli.source import reported
 from foveate.cli.transcript import transcript_command
-from foveate.cli.work import work_app
 from foveate.cli.transfer import delete_command, export_command, fork_command
+from foveate.cli.work import work_app
 
 app = typer.Typer(
     name="foveate",

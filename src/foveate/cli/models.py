@@ -54,11 +54,9 @@ def driver_for(name: str) -> Generator[Driver, None, None]:
     if name != LOCAL:
         yield PydanticAIDriver(name)
         return
-    try:
-        from foveate.integrations.llama_cpp import start
-    except ImportError as error:
-        raise ConfigError(
-            f"the local model needs {error.name}, which is not installed; pip install 'foveate[local]'"
-        ) from error
-    running = start(window=LOCAL_WINDOW)
+    # It says itself what is missing, if something is.
+    from foveate.integrations.llama_cpp import start
+
+    # Half of the processors: with all of them it gets slower as soon as anything else runs.
+    running = start(window=LOCAL_WINDOW, threads=max(1, (os.cpu_count() or 1) // 2))
     yield local_model_driver(running.address, running.name)

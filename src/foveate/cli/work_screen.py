@@ -71,7 +71,9 @@ class Screen:
         """An agent calls a tool."""
         is_command = call.name == "run_command"
         # Of a command every word is shown: somebody may have to answer for it.
-        self._say(f"  {agent} → {call.name} {_argument(call, None if is_command else 120)}", "" if is_command else "dim")
+        self._say(
+            f"  {agent} → {call.name} {_argument(call, None if is_command else 120)}", "" if is_command else "dim"
+        )
 
     def answered(self, agent: str, call: ToolCall, answer: Answer, /) -> None:
         """A tool answered; what went well needs no line."""

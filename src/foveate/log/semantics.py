@@ -30,7 +30,8 @@ class ToolSemantics:
     access: Access
     resource: tuple[str, ...] = ("path", "file_path", "filename", "file")
     ranged: tuple[str, ...] = (
-        "offset", "limit", "view_range", "start_line", "end_line", "first_line", "last_line", "line_range", "head", "tail",
+        "offset", "limit", "view_range", "start_line", "end_line", "first_line", "last_line", "line_range",
+        "head", "tail",
     )  # fmt: skip
 
 

@@ -14,6 +14,12 @@ class CommitError(FoveateError):
     """A task could not be committed; its changes are in the files."""
 
 
+def is_repository(folder: Path) -> bool:
+    """Whether a folder is in a git repository."""
+    asked = subprocess.run(["git", "rev-parse", "--is-inside-work-tree"], cwd=folder, capture_output=True, check=False)  # noqa: S607
+    return asked.stdout.strip() == b"true"
+
+
 def commit(repo: Path, paths: Sequence[str], task: Task) -> None:
     """Commit what a task changed, and nothing else that the user may have in the works."""
     # A repository inside the repository keeps its own history, and a name that is no text cannot be given to git.

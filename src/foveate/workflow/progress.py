@@ -21,8 +21,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     issue: Issue
     design: Design | None = None
     repo: str
-    model: str
     personas: tuple[str, ...]
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

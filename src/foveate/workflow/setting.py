@@ -16,8 +16,7 @@ from foveate.log.messages import ToolCall
 from foveate.session import Session
 from foveate.store import Store
 from foveate.work.models import Task
-from foveate.workflow.commits import commit
-from foveate.workflow.git import listed
+from foveate.workflow.commits import commit, is_repository
 from foveate.workflow.roles import Roles
 from foveate.workflow.running import Setting
 from foveate.workflow.snapshots import Snapshots
@@ -65,7 +64,7 @@ class Surroundings:
 def setting_in(surroundings: Surroundings, driver: Driver, watcher: Watcher) -> Setting:
     """What a workflow needs, made from its surroundings."""
     repo = surroundings.repo
-    if surroundings.commit and listed(repo) is None:
+    if surroundings.commit and not is_repository(repo):
         raise ConfigError(f"`--commit` needs a git repository, and {str(repo)!r} is none; `git init`, or leave it out")
     file = surroundings.store.file
     # A store inside the directory changes with every step, and is nobody's work.
