@@ -78,6 +78,7 @@ OWN = (
 SETTINGS = (
     contestant("foveate"),
     replace(contestant("patient"), name="foveate-patient"),
+    replace(contestant("thorough"), name="foveate-thorough"),
     replace(contestant("lean"), name="foveate-lean"),
     Contestant(
         name="foveate-capped",

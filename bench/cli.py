@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench.comparing import Choice, compared
+from bench.comparing import Choice, compared, joined
 from bench.engine import engine_outcome
 from bench.growth import growth_contestants, growth_outcome
 from bench.logs import data_root
@@ -59,6 +59,9 @@ def replay(
     jobs: Jobs = 2,
     out: Out = FOLDER,
     quick: Quick = False,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add to the results there are; their other arms stay as they were measured.")
+    ] = False,
 ) -> None:
     """Requests, cost and fidelity of every arm at every recorded call."""
     choice = Choice(
@@ -76,7 +79,9 @@ def replay(
         outcome = compared(material, found, choice, command=_command(), progress=progress)
     for run in outcome.runs:
         Console(width=250 if not sys.stdout.isatty() else None).print(overview(run))
-    _save(outcome, out / "results" / "replay.json")
+    path = out / "results" / "replay.json"
+    earlier = loaded(path, ReplayOutcome) if add else None
+    _save(joined(earlier, outcome) if earlier is not None else outcome, path)
 
 
 @app.command()

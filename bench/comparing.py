@@ -10,10 +10,11 @@ from typing import Final
 from bench.arms import ARMS, described
 from bench.generated import generated_scripts
 from bench.material import Collected, Material
-from bench.outcome import ArmInfo, PeerInfo, ReplayOutcome
+from bench.outcome import ArmInfo, PeerInfo, ReplayOutcome, Run
 from bench.peering import Peer, PeerArm, contestants
 from bench.replay import Progress, Setup, runs
 from bench.stamp import stamp
+from foveate.errors import ConfigError
 from foveate.lab.contestants import Contestant
 from foveate.lab.script import Script
 
@@ -66,6 +67,33 @@ def compared(
         duplicates=material.duplicates,
         left_out=material.left_out,
         prices=setup.prices.described(),
+    )
+
+
+def joined(earlier: ReplayOutcome, added: ReplayOutcome) -> ReplayOutcome:
+    """An outcome with more arms, measured later on the same sessions."""
+    runs = {(run.budget, run.material): run for run in added.runs}
+    if {(run.budget, run.material, run.split, run.sessions) for run in earlier.runs} != {
+        (run.budget, run.material, run.split, run.sessions) for run in added.runs
+    }:
+        raise ConfigError("`--add` needs the sessions and budgets of the earlier results; measure all arms anew")
+    names = {info.name for info in added.arms}
+    infos = {info.name: info for info in (*earlier.arms, *added.arms)}
+    order = [arm.name for arm in ARMS if arm.name in infos]
+    return replace(
+        earlier,
+        stamp=replace(earlier.stamp, seconds=earlier.stamp.seconds + added.stamp.seconds),
+        arms=tuple(infos[name] for name in dict.fromkeys((*order, *infos))),
+        runs=tuple(_merged(run, runs[run.budget, run.material], names) for run in earlier.runs),
+    )
+
+
+def _merged(run: Run, added: Run, names: set[str]) -> Run:
+    return replace(
+        run,
+        tallies=run.tallies | added.tallies,
+        times=run.times | added.times,
+        problems={name: said for name, said in run.problems.items() if name not in names} | added.problems,
     )
 
 

@@ -168,30 +168,6 @@ async def test_the_budget_holds_over_a_long_loop() -> None:
     assert all("NOW-DESCRIPTION" in request.messages[0].text for request in driver.requests)
 
 
-async def test_the_view_does_not_grow_with_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    """What a developer sees of a plan of 30 tasks, beside all that was said up to then."""
-    from foveate.work import TaskDAG, TaskOutcome
-    from tests.agents.states import marked_task
-
-    plan = TaskDAG(tasks=tuple(marked_task(f"T{number:02}") for number in range(30)))
-    history = Session()
-    rows = []
-    outcomes: list[TaskOutcome] = []
-    for task in plan.tasks:
-        state = AgentState(plan=plan, current_task_id=task.id, outcomes=tuple(outcomes))
-        driver, session = Driver(call("work"), call("finish", summary=f"{task.id} done")), Session(budget=8_000)
-        await agent(driver, Tools()).run(state, session)
-        for message in (*driver.requests[-1].messages, *session.messages[-2:]):
-            history.append({"role": "user", "content": message.text or str(message.calls)})
-        rows.append((task.id, session.call(2).tokens, history.preview().tokens))
-        outcomes.append(TaskOutcome(task_id=task.id, summary="a summary " * 20, parts={"diff": "+line\n" * 200}))
-    for id, seen, all_of_it in rows:
-        print(f"{id}: developer {seen:>6,} tokens, whole history {all_of_it:>8,}")
-    first, last = rows[0], rows[-1]
-    assert abs(last[1] - first[1]) <= 2
-    assert last[2] > 20 * first[2]
-
-
 async def test_an_agent_of_ones_own_takes_ten_lines() -> None:
     class TitleStrategy(ContextStrategy):
         SYSTEM_PROMPT = "You find titles."

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bench.arms import ARMS, BASELINE, SETTINGS
-from bench.comparing import Choice, compared
+from bench.comparing import Choice, compared, joined
 from bench.generated import generated_scripts
 from bench.material import Collected, Material, collected
 from bench.outcome import ReplayOutcome, Tally, loaded, saved
 from bench.replay import Setup, replayed, runs
 from tests.importers.logs import NEEDS_DATA, ROOT
 
+from foveate.errors import ConfigError
 from foveate.lab.script import Script
 
 TINY = Choice(budgets=(2_000,), generated=(), split="all", jobs=1)
@@ -83,6 +85,20 @@ def test_results_do_not_depend_on_the_number_of_processes(script: Script) -> Non
     (alone,), (together,) = runs(sessions, setup, jobs=1), runs(sessions, setup, jobs=2)
 
     assert _plain(alone.tallies["untouched"][0])["cost"] == _plain(together.tallies["untouched"][0])["cost"]
+
+
+def test_an_arm_that_is_measured_later_joins_the_others(script: Script, outcome: ReplayOutcome) -> None:
+    some, rest = (replace(TINY, arms=names) for names in (("foveate", "untouched"), ("drop-steps",)))
+    first, second = (compared(material_of(script), [], choice, command="c") for choice in (some, rest))
+    both = joined(first, second)
+    assert [arm.name for arm in both.arms] == [arm.name for arm in outcome.arms if arm.name in both.runs[0].tallies]
+    for name, tallies in both.runs[0].tallies.items():
+        assert [replace(one, seconds=0) for one in tallies] == [
+            replace(one, seconds=0) for one in outcome.runs[0].tallies[name]
+        ]
+    other = compared(material_of(generated_scripts(1, 9_000, 3)[0]), [], rest, command="c")
+    with pytest.raises(ConfigError, match="`--add` needs the sessions"):
+        joined(first, other)
 
 
 def test_an_outcome_survives_its_file(outcome: ReplayOutcome, tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
         for policy in (
             Policy(name="default"),
             Policy(name="patient", patience=None),  # the whole budget is used before anything is reduced
+            # Twice the room for what older messages leave: keeps the most, for budgets of 30,000 and more.
+            Policy(name="thorough", patience=None, shares=Shares(digests=0.80)),
             # Large outputs never stand whole: cheapest, and what they held is a recall away.
             Policy(name="lean", shares=Shares(output=0.05, digests=0.30)),
             # Facts said long ago, in few words: more room for what is recalled, less for names of files.

@@ -25,6 +25,7 @@ _OURS: Final = {
     "foveate": "Foveate as it is: reduces where budget and cache prices ask for it",
     "default": "the same as foveate",
     "patient": "as foveate, but only reduces when the budget is used up",
+    "thorough": "as patient, with twice the room for what older messages leave",
     "lean": "as foveate, but large outputs are shown by their beginning and end from the first call on",
     "chat": "as foveate, with more room for what is recalled for an input and less for digests",
     "transparent": "as foveate, but finished turns are treated like the running one",
