@@ -1,0 +1,1 @@
+"""Knowledge: what earlier tasks learned, found again for the next one without asking a model."""

@@ -1,0 +1,267 @@
+"""Compute: what the next task should know of what earlier ones learned, in five phases, each a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from foveate.knowledge.models import (
+    Complexity,
+    ContextTask,
+    FileForNext,
+    Gotcha,
+    JournalTask,
+    MapEntry,
+    Node,
+    Pattern,
+    Question,
+)
+from foveate.knowledge.signals import Signals, extract_signals
+from foveate.recall.tokens import tokens_of
+
+T = TypeVar("T")
+
+
+class Limits(NamedTuple):
+    """The most of each kind that a task is shown."""
+
+    patterns: int
+    gotchas: int
+    code_references: int
+    prior_tasks: int
+
+
+LIMITS: Final[Mapping[Complexity, Limits]] = MappingProxyType(
+    {"easy": Limits(3, 2, 5, 2), "normal": Limits(5, 3, 10, 4), "complex": Limits(10, 5, 20, 8)}
+)
+# More than the largest limit of any kind, so that limits decide at the end and not the query.
+_WANTED: Final = 60
+
+
+class Scored(Protocol):
+    """A node and how well it fits."""
+
+    @property
+    def node(self) -> Node: ...
+    @property
+    def score(self) -> float: ...
+
+
+class Source(Protocol):
+    """Where knowledge comes from."""
+
+    def query_by_tags(self, tags: Sequence[str], *, words: Sequence[str] = (), limit: int = 10) -> Sequence[Scored]: ...
+    def task(self, task_id: str, /) -> JournalTask | None: ...
+    def code(self, signals: Signals, /) -> Sequence[tuple[MapEntry, float]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """What the graph has for a task, most relevant first."""
+
+    patterns: tuple[Node, ...] = ()
+    gotchas: tuple[Node, ...] = ()
+    decisions: tuple[Node, ...] = ()
+    related_tasks: tuple[Node, ...] = ()
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorTask:
+    """What a dependency hands over."""
+
+    task_id: str
+    name: str
+    summary: str
+    files_to_read: tuple[FileForNext, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    gotchas: tuple[Gotcha, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependencies:
+    """The dependencies of a task that are completed, and those that are not, with their state."""
+
+    done: tuple[PriorTask, ...] = ()
+    incomplete: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computed:
+    """How a context came about, for people who want to know."""
+
+    signals: Signals
+    nodes_matched: int = 0
+    patterns_found: int = 0
+    gotchas_found: int = 0
+    decisions_found: int = 0
+    dependencies: tuple[str, ...] = ()
+    incomplete: tuple[tuple[str, str], ...] = ()
+    patterns_inherited: int = 0
+    warnings_inherited: int = 0
+    map_entries: int = 0
+    map_kept: int = 0
+    top_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedContext:
+    """What a task is shown, within the limits of its complexity; `left_out` counts what was more."""
+
+    patterns: tuple[Node, ...] = ()
+    warnings: tuple[Node, ...] = ()
+    decisions: tuple[Node, ...] = ()
+    related_tasks: tuple[Node, ...] = ()
+    prior_work: tuple[PriorTask, ...] = ()
+    inherited_patterns: tuple[Pattern, ...] = ()
+    inherited_warnings: tuple[Gotcha, ...] = ()
+    questions: tuple[Question, ...] = ()
+    code_references: tuple[MapEntry, ...] = ()
+    incomplete: tuple[tuple[str, str], ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    computed: Computed
+
+
+def compute_context(
+    task: ContextTask,
+    source: Source,
+    *,
+    complexity: Complexity | None = None,
+    domains: Mapping[str, Sequence[str]] | None = None,
+) -> ComputedContext:
+    """The context of a task; the same for the same task and the same knowledge."""
+    signals = extract_signals(task, domains=domains)
+    knowledge = relevant_knowledge(signals, source, without=task.id)
+    dependencies = dependency_context(task, source.task)
+    code = source.code(signals)
+    return limited(assembled(signals, knowledge, dependencies, code), LIMITS[complexity or task.complexity])
+
+
+def relevant_knowledge(signals: Signals, source: Source, *, without: str = "") -> Knowledge:
+    """What the graph has for signals: every kind in full, as the limits come last."""
+    tags = [*signals.keywords, *signals.domains, *signals.task_types]
+    found = source.query_by_tags(tags, words=signals.keywords, limit=_WANTED) if tags else ()
+    of: dict[str, list[Node]] = {}
+    for one in found:
+        if one.node.id != without:
+            of.setdefault(one.node.type, []).append(one.node)
+    return Knowledge(
+        patterns=tuple(of.get("pattern", ())),
+        gotchas=tuple(of.get("gotcha", ())),
+        # What somebody understood stands with what was decided: both say why things are as they are.
+        decisions=tuple(sorted((*of.get("decision", ()), *of.get("insight", ())), key=_place(found))),
+        related_tasks=tuple(node for node in of.get("task", ())),
+        scores={one.node.id: one.score for one in found},
+    )
+
+
+def dependency_context(task: ContextTask, known: Callable[[str], JournalTask | None]) -> Dependencies:
+    """What completed dependencies hand over; the others are reported, not passed over."""
+    done: list[PriorTask] = []
+    incomplete: list[tuple[str, str]] = []
+    for task_id in dict.fromkeys(task.dependencies):
+        found = known(task_id)
+        if found is None or found.status != "completed":
+            incomplete.append((task_id, "unknown" if found is None else found.status))
+            continue
+        handoff = found.handoff
+        done.append(
+            PriorTask(
+                task_id=task_id,
+                name=found.name or task_id,
+                summary=found.summary,
+                files_to_read=handoff.dependencies_for_next if handoff is not None else (),
+                patterns=handoff.patterns_discovered if handoff is not None else (),
+                gotchas=tuple(one for one in handoff.gotchas if one.severity != "low") if handoff is not None else (),
+                questions=tuple(one for one in handoff.open_questions if one.blocking) if handoff is not None else (),
+            )
+        )
+    return Dependencies(done=tuple(done), incomplete=tuple(incomplete))
+
+
+def assembled(
+    signals: Signals,
+    knowledge: Knowledge,
+    dependencies: Dependencies,
+    code: Sequence[tuple[MapEntry, float]],
+) -> ComputedContext:
+    """Everything that was found, nothing cut yet; what is inherited is not said a second time by the graph."""
+    inherited_patterns = _distinct(
+        (one for prior in dependencies.done for one in prior.patterns), lambda one: one.pattern
+    )
+    inherited_warnings = _distinct((one for prior in dependencies.done for one in prior.gotchas), lambda one: one.issue)
+    said = {_words(one.pattern) for one in inherited_patterns} | {_words(one.issue) for one in inherited_warnings}
+    shown = {prior.task_id for prior in dependencies.done} | {task_id for task_id, _ in dependencies.incomplete}
+    return ComputedContext(
+        patterns=tuple(node for node in knowledge.patterns if _words(node.summary) not in said),
+        warnings=tuple(
+            sorted((node for node in knowledge.gotchas if _words(node.summary) not in said), key=_severity(knowledge))
+        ),
+        decisions=knowledge.decisions,
+        related_tasks=tuple(node for node in knowledge.related_tasks if node.id not in shown),
+        prior_work=dependencies.done,
+        inherited_patterns=inherited_patterns,
+        inherited_warnings=inherited_warnings,
+        questions=_distinct((one for prior in dependencies.done for one in prior.questions), lambda one: one.question),
+        code_references=tuple(entry for entry, _ in code),
+        incomplete=dependencies.incomplete,
+        computed=Computed(
+            signals=signals,
+            nodes_matched=len(knowledge.scores),
+            patterns_found=len(knowledge.patterns),
+            gotchas_found=len(knowledge.gotchas),
+            decisions_found=len(knowledge.decisions),
+            dependencies=tuple(prior.task_id for prior in dependencies.done),
+            incomplete=dependencies.incomplete,
+            patterns_inherited=len(inherited_patterns),
+            warnings_inherited=len(inherited_warnings),
+            map_entries=len(code),
+            top_score=max((score for _, score in code), default=0.0),
+        ),
+    )
+
+
+def limited(context: ComputedContext, limits: Limits) -> ComputedContext:
+    """The context within limits, which are applied here and nowhere else."""
+    most = {
+        "patterns": limits.patterns,
+        "warnings": limits.gotchas,
+        "decisions": limits.gotchas,
+        "related_tasks": limits.prior_tasks,
+        "prior_work": limits.prior_tasks,
+        "inherited_patterns": limits.patterns,
+        "inherited_warnings": limits.gotchas,
+        "questions": limits.gotchas,
+        "code_references": limits.code_references,
+    }
+    changes: dict[str, Any] = {name: getattr(context, name)[:limit] for name, limit in most.items()}
+    left_out = {name: extra for name, limit in most.items() if (extra := len(getattr(context, name)) - limit) > 0}
+    kept = min(len(context.code_references), limits.code_references)
+    return replace(context, **changes, left_out=left_out, computed=replace(context.computed, map_kept=kept))
+
+
+def _place(found: Sequence[Scored]) -> Callable[[Node], int]:
+    places = {one.node.id: place for place, one in enumerate(found)}
+    return lambda node: places[node.id]
+
+
+def _severity(knowledge: Knowledge) -> Callable[[Node], tuple[int, float]]:
+    """High before medium before low, and within each what fits best."""
+    ranks = {"high": 0, "medium": 1, "low": 2}
+    return lambda node: (ranks[node.severity or "medium"], -knowledge.scores.get(node.id, 0.0))
+
+
+def _distinct(items: Iterable[T], text: Callable[[T], str]) -> tuple[T, ...]:
+    """The items that say different things; of those that say the same the first."""
+    found: dict[frozenset[str], T] = {}
+    for item in items:
+        found.setdefault(_words(text(item)), item)
+    return tuple(found.values())
+
+
+def _words(text: str) -> frozenset[str]:
+    tokens = tokens_of(text)
+    return frozenset((*tokens.words, *tokens.hidden))

@@ -1,0 +1,181 @@
+"""Render: a computed context as the text that an agent reads, within a budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from foveate.budget.tokens import TokenCounter, counter_for
+from foveate.errors import ConfigError
+from foveate.knowledge.compute import ComputedContext, PriorTask
+from foveate.knowledge.models import SUMMARY
+from foveate.log.sections import ContextSection
+
+BUDGET: Final = 2_000
+NAME: Final = "Computed Context"
+END_OF_PREFIX: Final = "<!-- END STABLE PREFIX -->"
+_LEAST: Final = 200
+
+_NO_PATTERNS: Final = "No specific patterns identified for this task."
+_NO_WARNINGS: Final = "No known gotchas for this task area."
+_NO_CODE: Final = "Explore the codebase as needed. No specific references pre-identified."
+
+
+@dataclass(slots=True)
+class _Part:
+    """A section in the making: lines of one kind, most relevant first, of which the last may have to go."""
+
+    title: str
+    lines: list[str] = field(default_factory=list)
+    empty: str = ""
+    head: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+    def text(self) -> str:
+        """The section; nothing at all if it has no lines and nothing to say about that."""
+        body = [*self.head, *self.lines] if self.lines else [self.empty] if self.empty else []
+        if self.left_out:
+            body.append(f"({self.left_out} more left out)")
+        return "\n".join([f"### {self.title}", *body]) if body else ""
+
+
+def rendered(context: ComputedContext, *, budget: int = BUDGET, counter: TokenCounter | None = None) -> str:
+    """The context in words, no longer than `budget` tokens; what is least relevant goes first, and is counted."""
+    if budget < _LEAST:
+        raise ConfigError(f"`budget` is {budget} tokens, too few for any context; give {_LEAST} or more")
+    counter = counter or counter_for(None)
+    parts = list(_parts(context))
+    text = _joined(parts)
+    while counter.count(text) > budget:
+        # The longest list gives way: it says most already, and its last line is its least relevant one.
+        longest = max(parts, key=lambda part: sum(map(len, part.lines)))
+        if not longest.lines:
+            break
+        longest.lines.pop()
+        longest.left_out += 1
+        text = _joined(parts)
+    return text
+
+
+def context_section(
+    context: ComputedContext, *, budget: int = BUDGET, counter: TokenCounter | None = None
+) -> ContextSection:
+    """The context as a section for a strategy or a template."""
+    content = rendered(context, budget=budget, counter=counter).removeprefix("## Context (Computed)\n\n")
+    return ContextSection(name=NAME, content=content, source="knowledge", tier="stable")
+
+
+def with_prefix(stable: str, context: str) -> str:
+    """A prompt whose beginning stays the same from task to task, so that a provider finds it in its cache."""
+    return f"{stable.rstrip()}\n\n{END_OF_PREFIX}\n\n{context}"
+
+
+def debug_report(context: ComputedContext) -> str:
+    """How the context came about."""
+    made = context.computed
+    signals = made.signals
+    incomplete = ", ".join(f"{task} ({state})" for task, state in made.incomplete)
+    return "\n".join(
+        [
+            "## Context Debug",
+            "",
+            "### Signals Extracted",
+            f"- Keywords: {_listed(signals.keywords)}",
+            f"- Domains: {_listed(signals.domains)}",
+            f"- Files Mentioned: {_listed(signals.files_mentioned)}",
+            "",
+            "### Knowledge Graph Query",
+            f"- Nodes matched: {made.nodes_matched}",
+            f"- Patterns found: {made.patterns_found}",
+            f"- Gotchas found: {made.gotchas_found}",
+            f"- Decisions found: {made.decisions_found}",
+            "",
+            "### Dependencies Processed",
+            f"- Task IDs: {_listed(made.dependencies)}",
+            f"- Incomplete: {incomplete or 'none'}",
+            f"- Patterns inherited: {made.patterns_inherited}",
+            f"- Warnings inherited: {made.warnings_inherited}",
+            "",
+            "### Context Map Filtering",
+            f"- Total entries: {made.map_entries}",
+            f"- Entries after filter: {made.map_kept}",
+            f"- Top relevance score: {made.top_score:g}",
+            "",
+        ]
+    )
+
+
+def _joined(parts: Sequence[_Part]) -> str:
+    return "\n\n".join(["## Context (Computed)", *(text for part in parts if (text := part.text()))]) + "\n"
+
+
+def _parts(context: ComputedContext) -> Iterator[_Part]:
+    left = context.left_out
+    patterns = [f"- **{_line(node.summary)}**{_see(node.file)}" for node in context.patterns]
+    yield _Part("Patterns to Follow", patterns, _NO_PATTERNS, left_out=left.get("patterns", 0))
+    inherited = [f"- **{_line(one.pattern)}**{_see(one.location)}" for one in context.inherited_patterns]
+    yield _Part("Patterns from Dependencies", inherited, left_out=left.get("inherited_patterns", 0))
+    warnings = [f"- ⚠️ **{node.severity or 'medium'}**: {_line(node.summary)}" for node in context.warnings]
+    yield _Part("Warnings", warnings, _NO_WARNINGS, left_out=left.get("warnings", 0))
+    passed_on = [
+        f"- ⚠️ **{one.severity}**: {_line(one.issue)}{f' → {_line(one.mitigation)}' if one.mitigation.strip() else ''}"
+        for one in context.inherited_warnings
+    ]
+    yield _Part("Warnings from Dependencies", passed_on, left_out=left.get("inherited_warnings", 0))
+    decisions = [
+        f"- {_line(node.summary)}{f' ({_line(node.rationale)})' if node.rationale else ''}"
+        for node in context.decisions
+    ]
+    yield _Part("Relevant Decisions", decisions, left_out=left.get("decisions", 0))
+    prior = [_prior(one) for one in context.prior_work]
+    yield _Part("Prior Work", prior, left_out=left.get("prior_work", 0))
+    missing = [f"- {_line(task)}: {state}" for task, state in context.incomplete]
+    yield _Part("Dependencies Not Completed", missing)
+    related = [f"- {_line(node.id)}: {_line(node.summary)}" for node in context.related_tasks]
+    yield _Part("Related Tasks", related, left_out=left.get("related_tasks", 0))
+    code = [
+        f"| `{_cell(one.location)}` | {_cell(one.component)} | {_cell(one.notes)} |" for one in context.code_references
+    ]
+    head = ["| Location | Component | Notes |", "|----------|-----------|-------|"]
+    yield _Part("Code References", code, _NO_CODE, head, left_out=left.get("code_references", 0))
+    questions = [
+        f"- **{_line(one.question)}**\n  - Context: {_line(one.context) or 'none given'}\n"
+        f"  - Recommendation: {_line(one.recommendation) or 'none given'}"
+        for one in context.questions
+    ]
+    yield _Part(
+        "Open Questions (Blocking)",
+        questions,
+        head=["⚠️ The following questions need resolution:"],
+        left_out=left.get("questions", 0),
+    )
+
+
+def _prior(task: PriorTask) -> str:
+    lines = [f"#### {_line(task.name)}", _line(task.summary, 400)]
+    if task.files_to_read:
+        reasons = (
+            f"- `{_line(one.file)}`{f': {_line(one.reason)}' if one.reason else ''}" for one in task.files_to_read
+        )
+        lines += ["", "**Files to Read:**", *reasons]
+    return "\n".join(line for line in lines if line or len(lines) > 2)
+
+
+def _see(location: str | None) -> str:
+    return f" (see: {_line(location)})" if location and location.strip() else ""
+
+
+def _line(text: str, most: int = 2 * SUMMARY) -> str:
+    """A text in one line; what is longer than a summary should be is cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _cell(text: str) -> str:
+    """A text that cannot break the table it stands in."""
+    return _line(text).replace("\\", "\\\\").replace("|", "\\|").replace("`", "'")
+
+
+def _listed(items: Sequence[str]) -> str:
+    return f"[{', '.join(items)}]"

@@ -1,0 +1,225 @@
+"""The five phases with worked examples, and the text they become; defects of the pseudo-code each with a test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from foveate.budget.tokens import counter_for
+from foveate.errors import ConfigError
+from foveate.knowledge.compute import LIMITS, ComputedContext, compute_context, dependency_context, relevant_knowledge
+from foveate.knowledge.models import (
+    ContextTask,
+    FileForNext,
+    Gotcha,
+    Handoff,
+    JournalTask,
+    MapEntry,
+    Node,
+    Pattern,
+    Question,
+)
+from foveate.knowledge.render import context_section, debug_report, rendered, with_prefix
+from foveate.knowledge.signals import Signals, extract_signals
+
+
+@dataclass(frozen=True)
+class Hit:
+    node: Node
+    score: float = 1.0
+
+
+@dataclass
+class Source:
+    """Knowledge in memory, in the order it is given."""
+
+    hits: list[Hit] = field(default_factory=list)
+    tasks: dict[str, JournalTask] = field(default_factory=dict)
+    entries: list[tuple[MapEntry, float]] = field(default_factory=list)
+    asked: list[tuple[str, ...]] = field(default_factory=list)
+
+    def query_by_tags(self, tags: Sequence[str], *, words: Sequence[str] = (), limit: int = 10) -> list[Hit]:
+        self.asked.append(tuple(tags))
+        return self.hits[:limit]
+
+    def task(self, task_id: str, /) -> JournalTask | None:
+        return self.tasks.get(task_id)
+
+    def code(self, signals: Signals, /) -> list[tuple[MapEntry, float]]:
+        return self.entries
+
+
+def node(kind: str, number: int, **more: object) -> Hit:
+    return Hit(Node(id=f"{kind}-{number}", type=kind, summary=f"{kind} number {number}", **more))  # type: ignore[arg-type]
+
+
+def full() -> Source:
+    handoff = Handoff(
+        outcome="completed",
+        patterns_discovered=tuple(Pattern(pattern=f"inherited way {n}", location=f"a{n}.py") for n in range(12)),
+        gotchas=(
+            *(Gotcha(issue=f"inherited trap {n}", severity="high", mitigation="step aside") for n in range(8)),
+            Gotcha(issue="harmless", severity="low"),
+        ),
+        dependencies_for_next=(FileForNext(file="src/money.py", reason="has the helpers"),),
+        open_questions=(
+            Question(question="which currency?", blocking=True, recommendation="ask"),
+            Question(question="colour?"),
+        ),
+    )
+    return Source(
+        hits=[node(kind, number) for number in range(15) for kind in ("pattern", "gotcha", "decision", "task")],
+        tasks={
+            f"T{n}": JournalTask(
+                id=f"T{n}", name=f"Task {n}", status="completed", summary=f"made part {n}", handoff=handoff
+            )
+            for n in range(10)
+        },
+        entries=[
+            (MapEntry(component=f"part {n}", location=f"src/p{n}.py", notes="a | b"), 30.0 - n) for n in range(30)
+        ],
+    )
+
+
+TASK = ContextTask(id="NOW", objective="Add endpoints to the api", dependencies=tuple(f"T{n}" for n in range(10)))
+
+
+@pytest.mark.parametrize("complexity", LIMITS)
+def test_the_limits_of_each_complexity_are_reached(complexity: str) -> None:
+    """The pseudo-code cut to 5, 3 and 10 before the limits of 10, 5 and 20 were looked at."""
+    context = compute_context(TASK, full(), complexity=complexity)  # type: ignore[arg-type]
+    limits = LIMITS[complexity]  # type: ignore[index]
+    assert (
+        len(context.patterns),
+        len(context.warnings),
+        len(context.code_references),
+        len(context.prior_work),
+    ) == limits
+
+
+def test_everything_has_a_limit_and_what_was_left_out_is_counted() -> None:
+    """Decisions, inherited items and questions had none."""
+    context = compute_context(TASK, full())
+    assert len(context.decisions) == 3 and len(context.inherited_patterns) == 5 and len(context.inherited_warnings) == 3
+    assert context.left_out["patterns"] == 10 and context.left_out["code_references"] == 20
+    assert "(10 more left out)" in rendered(context)
+
+
+def test_what_was_computed_is_rendered() -> None:
+    """Related tasks, inherited patterns and inherited warnings were computed and never shown."""
+    text = rendered(compute_context(TASK, full()))
+    for words in (
+        "inherited way 0",
+        "inherited trap 0 → step aside",
+        "task-0: task number 0",
+        "#### Task 0\nmade part 0",
+        "which currency?",
+    ):
+        assert words in text
+    assert "colour?" not in text and "harmless" not in text
+
+
+def test_files_to_read_are_called_so() -> None:
+    """They are what the next task needs, not what the last one created."""
+    text = rendered(compute_context(TASK, full()))
+    assert "**Files to Read:**\n- `src/money.py`: has the helpers" in text and "Files Created" not in text
+
+
+def test_a_dependency_that_is_not_completed_is_reported() -> None:
+    """It was passed over in silence."""
+    source = full()
+    source.tasks["T1"] = JournalTask(id="T1", name="Half", status="in_progress")
+    task = replace_dependencies(("T0", "T1", "T99"))
+    found = dependency_context(task, source.task)
+    assert [one.task_id for one in found.done] == ["T0"]
+    assert found.incomplete == (("T1", "in_progress"), ("T99", "unknown"))
+    assert "### Dependencies Not Completed\n- T1: in_progress\n- T99: unknown" in rendered(
+        compute_context(task, source)
+    )
+
+
+def replace_dependencies(ids: tuple[str, ...]) -> ContextTask:
+    return ContextTask(id="NOW", objective="Add endpoints to the api", dependencies=ids)
+
+
+def test_what_is_inherited_is_not_said_again_by_the_graph() -> None:
+    source = full()
+    source.hits.insert(0, Hit(Node(id="same", type="pattern", summary="Inherited ways 0!")))
+    assert "same" not in {one.id for one in compute_context(TASK, source).patterns}
+
+
+def test_a_bar_in_a_cell_does_not_break_the_table() -> None:
+    text = rendered(compute_context(TASK, full()))
+    assert "| `src/p0.py` | part 0 | a \\| b |" in text
+
+
+def test_warnings_are_shown_by_severity() -> None:
+    source = Source(hits=[node("gotcha", 1, severity="low"), node("gotcha", 2), node("gotcha", 3, severity="high")])
+    assert [one.id for one in compute_context(TASK, source).warnings] == ["gotcha-3", "gotcha-2", "gotcha-1"]
+
+
+def test_the_empty_state_is_said_in_the_words_of_the_format() -> None:
+    assert rendered(compute_context(ContextTask(objective="do it"), Source())) == (
+        "## Context (Computed)\n\n"
+        "### Patterns to Follow\nNo specific patterns identified for this task.\n\n"
+        "### Warnings\nNo known gotchas for this task area.\n\n"
+        "### Code References\nExplore the codebase as needed. No specific references pre-identified.\n"
+    )
+
+
+def test_keywords_domains_and_type_are_asked_for_and_the_task_itself_is_not_found() -> None:
+    source = Source(hits=[Hit(Node(id="NOW", type="task", summary="itself")), node("task", 1)])
+    found = relevant_knowledge(extract_signals(TASK), source, without="NOW")
+    assert {"endpoints", "api", "implementation"} <= set(source.asked[0])
+    assert [one.id for one in found.related_tasks] == ["task-1"]
+
+
+@pytest.mark.parametrize("budget", [200, 500, 1_000, 2_000])
+def test_the_text_keeps_its_budget_and_the_most_relevant_stay(budget: int) -> None:
+    context = compute_context(TASK, full(), complexity="complex")
+    text = rendered(context, budget=budget)
+    assert counter_for(None).count(text) <= budget
+    if budget >= 1_000:
+        assert "pattern number 0" in text and "`src/p0.py`" in text
+    assert "more left out" in text
+
+
+def test_a_budget_that_is_too_small_for_anything_is_refused() -> None:
+    with pytest.raises(ConfigError, match="`budget` is 10 tokens"):
+        rendered(compute_context(TASK, full()), budget=10)
+
+
+def test_the_same_knowledge_gives_the_same_bytes() -> None:
+    assert rendered(compute_context(TASK, full())) == rendered(compute_context(TASK, full()))
+
+
+def test_the_report_for_debugging_has_the_counts() -> None:
+    report = debug_report(compute_context(TASK, full()))
+    for line in (
+        "- Domains: [api]",
+        "- Patterns found: 15",
+        "- Patterns inherited: 12",
+        "- Total entries: 30",
+        "- Entries after filter: 10",
+        "- Top relevance score: 30",
+    ):
+        assert line in report
+
+
+def test_the_section_is_stable_and_has_a_source() -> None:
+    section = context_section(compute_context(TASK, full()))
+    assert (section.name, section.source, section.tier) == ("Computed Context", "knowledge", "stable")
+    assert not section.content.startswith("## Context")
+
+
+def test_the_stable_prefix_stands_first() -> None:
+    first, second = (with_prefix("You are a developer.", text) for text in ("one", "two"))
+    assert first.split("<!-- END STABLE PREFIX -->")[0] == second.split("<!-- END STABLE PREFIX -->")[0]
+
+
+def test_long_texts_are_cut_to_a_line() -> None:
+    source = Source(hits=[Hit(Node(id="p", type="pattern", summary="word " * 500))])
+    assert max(map(len, rendered(compute_context(TASK, source)).splitlines())) < 300
+    assert isinstance(replace(compute_context(TASK, source), patterns=()), ComputedContext)

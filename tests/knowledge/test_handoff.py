@@ -1,0 +1,126 @@
+"""Handoffs: what is accepted, what is refused and how it is said, what is saved of free text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate.knowledge.handoff import HandoffError, parse_handoff, read_handoff, salvaged_handoff
+
+WHOLE = """
+outcome: partial
+files_created:
+  - {path: src/money.py, purpose: amounts, lines: 1-40}
+files_modified:
+  - {path: src/api.py, lines: 10-12, change_type: refactor, description: uses amounts}
+patterns_discovered:
+  - {pattern: Amounts are integers of cents, location: "src/money.py:12", applies_to: [api, money-handling]}
+gotchas:
+  - {issue: The database rounds, discovered_in: tests, mitigation: cast first, severity: high}
+dependencies_for_next:
+  - {file: src/money.py, reason: has the helpers}
+open_questions:
+  - {question: "Which currency?", context: orders, recommendation: ask, blocking: true}
+suggested_next_steps:
+  - {step: Migrate the table, priority: high, depends_on: [T2]}
+blockers:
+  - {blocker: No access, impact: cannot test, suggested_resolution: ask for it, blocking_tasks: [T9]}
+"""
+
+
+def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> None:
+    import json
+
+    import yaml
+
+    bare = parse_handoff(WHOLE)
+    assert bare.files_modified[0].change_type == "refactor"
+    assert bare.open_questions[0].blocking and bare.gotchas[0].severity == "high"
+    fenced = f"# Task\n\n```yaml\nnot: this\n```\n\n## Handoff\n\n```yaml{WHOLE}```\nmore words"
+    assert parse_handoff(fenced) == bare
+    assert parse_handoff(json.dumps(yaml.safe_load(WHOLE))) == bare
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("outcome: partial\nsuggested_next_steps: [{step: x}]", "`outcome` partial needs `blockers`"),
+        ("outcome: partial\nblockers: [{blocker: x}]", "`outcome` partial needs `suggested_next_steps`"),
+        ("outcome: failed\nblockers: [{blocker: x}]", "failed needs `blockers` with a `suggested_resolution`"),
+        ("outcome: blocked\nblockers: [{blocker: x}]", "blocked needs `blockers` with `blocking_tasks`"),
+        ("outcome: done", "'done' - at `$.outcome`; known are completed, partial, failed, blocked"),
+        ("files_created: []", "missing required field `outcome`"),
+        (
+            "outcome: completed\nfiles_created: [{path: /etc/x}]",
+            "`files_created[0].path` is '/etc/x'; give a path relative",
+        ),
+        ("outcome: completed\nfiles_created: [{path: ../x}]", "relative to the project"),
+        ("outcome: completed\nfiles_created: [{path: 'C:\\x'}]", "relative to the project"),
+        (
+            "outcome: completed\nfiles_modified: [{path: x, lines: '9-3'}]",
+            "`files_modified[0].lines` is '9-3'; give a range such as 10-42",
+        ),
+        ("outcome: completed\nfiles_modified: [{path: x, lines: some}]", "is 'some'"),
+        (
+            "outcome: completed\nfiles_modified: [{path: x, change_type: move}]",
+            "known are add, modify, delete, refactor",
+        ),
+        (
+            "outcome: completed\ngotchas: [{issue: x, severity: huge}]",
+            "`$.gotchas[0].severity`; known are high, medium, low",
+        ),
+        (
+            "outcome: completed\npatterns_discovered: [{pattern: x, applies_to: [Not A Tag]}]",
+            "'Not A Tag'; tags are lowercase",
+        ),
+        ("outcome: completed\nsurprise: 1", "unknown field `surprise`"),
+        ("- a\n- b", "a handoff is a mapping"),
+        ("", "got nothing"),
+        ("outcome: [", "it is no YAML"),
+        ("just words", "got str"),
+    ],
+)
+def test_a_broken_rule_is_named_with_its_field(text: str, problem: str) -> None:
+    with pytest.raises(HandoffError) as caught:
+        parse_handoff(text)
+    assert problem in str(caught.value)
+
+
+def test_all_broken_rules_are_named_at_once() -> None:
+    with pytest.raises(HandoffError) as caught:
+        parse_handoff("outcome: partial\nfiles_created: [{path: /x, lines: z}]")
+    assert len(caught.value.problems) == 4
+
+
+def test_fields_that_are_left_empty_are_as_if_not_there() -> None:
+    assert parse_handoff("outcome: completed\nblockers:\ngotchas:\n").blockers == ()
+
+
+def test_free_text_is_salvaged_by_its_cues_and_marked() -> None:
+    text = """Done mostly.
+- Watch out for the cache in src/cache.py, it is stale.
+- Always use the money helper.
+- Next: write the migration.
+- Is it unclear which currency is meant?
+"""
+    found = read_handoff(text)
+    handoff = found.handoff
+    assert handoff.salvaged and found.problems
+    assert [one.issue for one in handoff.gotchas] == ["Watch out for the cache in src/cache.py, it is stale."]
+    assert [one.pattern for one in handoff.patterns_discovered] == ["Always use the money helper."]
+    assert [one.step for one in handoff.suggested_next_steps] == ["Next: write the migration."]
+    assert [one.question for one in handoff.open_questions] == ["Is it unclear which currency is meant?"]
+    assert [one.file for one in handoff.dependencies_for_next] == ["src/cache.py"]
+    assert handoff.outcome == "completed"
+    assert salvaged_handoff("It failed: could not connect").outcome == "partial"
+
+
+def test_a_handoff_that_is_right_needs_no_salvage() -> None:
+    found = read_handoff("outcome: completed")
+    assert not found.handoff.salvaged and found.problems == ()
+
+
+@given(st.text())
+def test_whatever_an_agent_writes_something_comes_of_it(text: str) -> None:
+    assert read_handoff(text).handoff.outcome in ("completed", "partial", "failed", "blocked")
