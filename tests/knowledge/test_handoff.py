@@ -49,7 +49,7 @@ def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> N
         ("outcome: partial\nblockers: [{blocker: x}]", "`outcome` partial needs `suggested_next_steps`"),
         ("outcome: failed\nblockers: [{blocker: x}]", "failed needs `blockers` with a `suggested_resolution`"),
         ("outcome: blocked\nblockers: [{blocker: x}]", "blocked needs `blockers` with `blocking_tasks`"),
-        ("outcome: done", "'done' - at `$.outcome`; known are completed, partial, failed, blocked"),
+        ("outcome: done", "'done' - at `$.outcome`; known are blocked, completed, failed, partial"),
         ("files_created: []", "missing required field `outcome`"),
         (
             "outcome: completed\nfiles_created: [{path: /etc/x}]",
@@ -64,11 +64,11 @@ def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> N
         ("outcome: completed\nfiles_modified: [{path: x, lines: some}]", "is 'some'"),
         (
             "outcome: completed\nfiles_modified: [{path: x, change_type: move}]",
-            "known are add, modify, delete, refactor",
+            "known are add, delete, modify, refactor",
         ),
         (
             "outcome: completed\ngotchas: [{issue: x, severity: huge}]",
-            "`$.gotchas[0].severity`; known are high, medium, low",
+            "`$.gotchas[0].severity`; known are high, low, medium",
         ),
         (
             "outcome: completed\npatterns_discovered: [{pattern: x, applies_to: [Not A Tag]}]",
@@ -77,7 +77,7 @@ def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> N
         ("outcome: completed\nsurprise: 1", "unknown field `surprise`"),
         ("- a\n- b", "a handoff is a mapping"),
         ("", "got nothing"),
-        ("outcome: [", "it is no YAML"),
+        ("outcome: [", "the handoff cannot be read"),
         ("just words", "got str"),
     ],
 )

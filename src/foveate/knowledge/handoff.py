@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from foveate.errors import FoveateError
-from foveate.knowledge.models import (
-    ChangeType,
-    FileForNext,
-    Gotcha,
-    Handoff,
-    NextStep,
-    Pattern,
-    Priority,
-    Question,
-    Result,
-)
+from foveate.errors import ConfigError, FoveateError
+from foveate.knowledge.models import FileForNext, Gotcha, Handoff, NextStep, Pattern, Question
 from foveate.knowledge.signals import paths_in
+from foveate.work.reading import converted, parsed
 
 _FENCE: Final = re.compile(
     r"^(?P<fence>`{3,}|~{3,})[ \t]*(?:ya?ml|json)[^\n]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.DOTALL | re.MULTILINE
@@ -28,12 +17,6 @@ _FENCE: Final = re.compile(
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+Handoff[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _LINES: Final = re.compile(r"(\d+)(?:\s*-\s*(\d+))?")
 _TAG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_VALUES: Final = {
-    "outcome": get_args(Result),
-    "severity": get_args(Priority),
-    "priority": get_args(Priority),
-    "change_type": get_args(ChangeType),
-}
 _CUES: Final = {
     "gotcha": re.compile(r"\b(?:watch out|be careful|beware|careful with|caveat|gotcha)\b", re.IGNORECASE),
     "pattern": re.compile(r"\b(?:patterns?|always use|convention|follow the)\b", re.IGNORECASE),
@@ -73,9 +56,9 @@ def checked_handoff(given: object) -> Handoff:
     if not isinstance(given, Mapping):
         raise HandoffError([f"a handoff is a mapping with `outcome`, got {_kind(given)}"])
     try:
-        handoff = msgspec.convert(_without_nulls(given), Handoff)
-    except msgspec.ValidationError as error:
-        raise HandoffError([f"{error}{_known(str(error))}"]) from None
+        handoff = converted(_without_nulls(given), Handoff)
+    except ConfigError as error:
+        raise HandoffError([str(error)]) from None
     problems = list(_problems(handoff))
     if problems:
         raise HandoffError(problems)
@@ -113,13 +96,10 @@ def _data(text: str) -> object:
     rest = text[heading.end() :] if heading else text
     fenced = _FENCE.search(rest)
     body = fenced["body"] if fenced else rest
-    # Whoever reads none need not wait for it.
-    import yaml  # noqa: PLC0415
-
     try:
-        return msgspec.json.decode(body) if body.lstrip()[:1] == "{" else yaml.safe_load(body)
-    except (yaml.YAMLError, msgspec.DecodeError, RecursionError) as error:
-        raise HandoffError([f"it is no YAML: {' '.join(str(error).split())}"]) from None
+        return parsed(body, "the handoff")
+    except ConfigError as error:
+        raise HandoffError([str(error)]) from None
 
 
 def _without_nulls(given: Mapping[Any, Any]) -> dict[str, Any]:
@@ -174,11 +154,6 @@ def _sentences(text: str) -> Iterator[str]:
         sentence = _BULLET.sub("", piece).strip().lstrip("#").strip()
         if len(sentence) > 3:
             yield sentence[:500]
-
-
-def _known(problem: str) -> str:
-    field = re.search(r"Invalid enum value .*\.(\w+)`$", problem)
-    return f"; known are {', '.join(_VALUES[field[1]])}" if field and field[1] in _VALUES else ""
 
 
 def _kind(given: object) -> str:
