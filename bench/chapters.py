@@ -1,4 +1,4 @@
-"""The comparison on the page: in short, by budget, the verdicts, and all numbers."""
+"""The comparison on the page: in short, by budget, and all numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bench.blocks import (
 from bench.figures import cost_name, front
 from bench.outcome import ReplayOutcome, Run
 from bench.standings import PROVIDER_NAMES, Contest, Standing, share
-from bench.verdicts import Behind, Duel, Verdict, behind, duels, pair, setting_name, verdicts
+from bench.verdicts import Verdict, behind, verdicts
 
 FAMILIES: Final = {"foveate": "Foveate", "own": "own", "peer": "peer"}
 
@@ -48,8 +48,9 @@ def introduced(replay: ReplayOutcome) -> list[Block]:
         ),
         Paragraph(
             f"Measured on {literal(stamp.date)} (commit {literal(stamp.commit)}; {versions}; "
-            f"{literal(stamp.machine)}). {sessions} {replay.files:,} logs were found; {replay.duplicates:,} files or "
-            f"sessions that say the same as another were left out before splitting. Do it again: {code(stamp.command)}."
+            f"{literal(stamp.machine)}). {sessions} They are from {replay.files:,} logs; before splitting, what says "
+            f"the same as another file or session was left out ({replay.duplicates:,}). Do it again: "
+            f"{code(stamp.command)}."
         ),
     ]
 
@@ -67,7 +68,7 @@ def in_short(held: Sequence[Contest], headline: Table, rule: str, flat: Verdict 
     measures = dict.fromkeys(one.measure for one in behind(held))
     if measures:
         lines.append(
-            f"Measures by which some arm does better than Foveate as it comes: {listed(measures, 12)}: "
+            f"Measures by which some other arm does better than Foveate as it comes: {listed(measures, 12)}: "
             "[what remains behind](#what-remains-behind)."
         )
     return [Heading("In short"), Paragraph(rule), headline, Items(tuple(lines))]
@@ -76,28 +77,6 @@ def in_short(held: Sequence[Contest], headline: Table, rule: str, flat: Verdict 
 def by_budget(held: Sequence[Contest], command: str) -> list[Block]:
     """For each budget a plot and the headline table."""
     return [block for contest in held for block in _budget(contest, command)]
-
-
-def judged(held: Sequence[Contest], flat: Verdict | None, elsewhere: Sequence[Behind], command: str) -> list[Block]:
-    """The verdicts, and what remains behind."""
-    blocks: list[Block] = [
-        Heading("Verdicts"),
-        Paragraph(
-            "Worked out from the numbers below. A pair is cost relative to the untouched history / share of references "
-            "kept, at all calls; a call that was refused keeps nothing."
-        ),
-        _claims(verdicts(held), command),
-    ]
-    if flat is not None:
-        blocks.append(Items((f"{flat.claim}: {_yes(flat.holds)} ({flat.numbers}; {flat.where}).",)))
-    blocks += [_duel_table(met, contest, command) for contest in held if (met := duels(contest, held))]
-    lines = tuple(f"**{one.where}**, {one.measure}: {one.numbers}." for one in (*behind(held), *elsewhere))
-    said = "Measures by which an arm that is valid and within the budget does better than Foveate as it comes"
-    none = (
-        "By no measure on this page does an arm that is valid and within the budget do better than Foveate as it comes."
-    )
-    blocks += [Heading("What remains behind"), Paragraph(f"{said}, with the best of those arms." if lines else none)]
-    return [*blocks, Items(lines)] if lines else blocks
 
 
 def all_numbers(held: Sequence[Contest], command: str) -> list[Block]:
@@ -222,7 +201,7 @@ def _cost_alt(contest: Contest) -> str:
 def _cost_caption(contest: Contest) -> str:
     return (
         f"Cost of the input at Anthropic against references kept, {contest.where}. Further up and further left is "
-        "better. An arm with ↓ lies below the axis, at the number beside its name."
+        "better. The upright axis is logarithmic in what is lost; an arm with ↑ loses nothing and has no place on it."
     )
 
 
@@ -252,70 +231,6 @@ def _row(one: Standing, columns: Sequence[Column], *, dagger: bool = False) -> R
     name = literal(one.name) + (" †" if dagger and not one.is_fit else "")
     ours = one.arm.family == "foveate"
     return Row((f"**{name}**" if ours else name, *(show(one) for _, show in columns)), one.arm.family)
-
-
-def _claims(found: Sequence[Verdict], command: str) -> Table:
-    """One row for each claim, one column for each run."""
-    places = list(dict.fromkeys(one.where for one in found))
-    rows: dict[str, dict[str, Verdict]] = {}
-    for one in found:
-        rows.setdefault(one.claim, {})[one.where] = one
-    return Table(
-        title="Claims",
-        head=("claim", *places),
-        rows=tuple(
-            Row(
-                (claim, *(_held(held.get(place)) for place in places)),
-                "" if all(one.holds for one in held.values()) else "no",
-            )
-            for claim, held in rows.items()
-        ),
-        command=command,
-        words=1 + len(places),
-    )
-
-
-def _held(verdict: Verdict | None) -> str:
-    return f"{_yes(verdict.holds)}: {verdict.numbers}" if verdict is not None else number(None)
-
-
-def _duel_table(met: Sequence[Duel], contest: Contest, command: str) -> Table:
-    return Table(
-        title=f"Each peer as it comes, against the setting of Foveate that does best against it, {contest.where}",
-        head=(
-            "peer",
-            "setting",
-            "cheaper and keeps more",
-            "cheaper at",
-            "peer: cost / kept",
-            "setting: cost / kept",
-            "keeps more by (95 %)",
-        ),
-        rows=tuple(_duel_row(duel, contest.run) for duel in met),
-        command=command,
-        words=4,
-    )
-
-
-def _duel_row(duel: Duel, run: Run) -> Row:
-    low, high = duel.interval
-    at = ", ".join(name for name, is_cheaper in zip(PROVIDER_NAMES, duel.providers, strict=True) if is_cheaper)
-    return Row(
-        (
-            literal(duel.peer.name),
-            setting_name(duel.setting, run),
-            _yes(duel.holds),
-            at or "none",
-            pair(duel.peer),
-            pair(duel.setting),
-            f"{duel.more:+.3f} ({low:+.2f} to {high:+.2f})",
-        ),
-        "" if duel.holds else "no",
-    )
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "**no**"
 
 
 def _of(part: str, whole: str, digits: int = 3) -> Callable[[Standing], str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import StringIO
 from itertools import pairwise
 from typing import Any, Final
@@ -13,7 +14,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.placement import Box, beside, spread
+from bench.placement import Box, beside, line_to, spread
 
 RAISED: Final = "#ffffff"
 INK: Final = "#1d2329"
@@ -23,6 +24,7 @@ RULE: Final = "#dcdfe2"
 COLOURS: Final = {"foveate": "#0072b2", "own": "#b35300", "peer": SOFT}
 WARNINGS: Final = {"invalid": "#a3195b", "over": "#e69f00", "failed": "#44537a", "refused": "#9aa5b1"}
 LABEL: Final = 11.0
+SMALL: Final = 9.5
 # Metrics are those of matplotlib's own font; what a browser takes instead is not wider.
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
@@ -64,13 +66,12 @@ class Sheet:
         bottom = self.height - top - height
         return self.figure.add_axes((left / self.width, bottom / self.height, width / self.width, height / self.height))
 
-    def sizes(self, texts: Sequence[str], *, size: float = LABEL) -> list[tuple[float, float]]:
-        """Width and height of texts."""
-        drawn = [self.figure.text(0, 0, text, fontsize=size) for text in texts]
-        boxes = [text.get_window_extent() for text in drawn]
-        for text in drawn:
-            text.remove()
-        return [(box.width + 2, size + 3) for box in boxes]
+    def size(self, text: str, *, size: float = LABEL) -> tuple[float, float]:
+        """Width and height of a text."""
+        drawn = self.figure.text(0, 0, text, fontsize=size)
+        box = drawn.get_window_extent()
+        drawn.remove()
+        return box.width + 2, size + 3
 
     def svg(self) -> str:
         """The drawing as text."""
@@ -80,6 +81,19 @@ class Sheet:
                 kept, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
             )
         return _tidied(kept.getvalue())
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What stands beside a point; a quiet one is smaller."""
+
+    text: str
+    colour: str
+    is_quiet: bool = False
+
+    @property
+    def size(self) -> float:
+        return SMALL if self.is_quiet else LABEL
 
 
 @contextmanager
@@ -102,8 +116,7 @@ def label_points(
     sheet: Sheet,
     axes: Axes,
     points: Sequence[tuple[float, float]],
-    texts: Sequence[str],
-    colours: Sequence[str],
+    labels: Sequence[Label],
     *,
     path: Sequence[tuple[float, float]] = (),
 ) -> None:
@@ -112,14 +125,15 @@ def label_points(
     frame = axes.get_window_extent()
     bounds = Box((frame.x0 + frame.x1) / 2, (frame.y0 + frame.y1) / 2, frame.width, frame.height)
     back = axes.transData.inverted()
-    boxes = beside(spots, sheet.sizes(texts), bounds, obstacles=_along(_pixels(axes, path)))
-    for spot, box, text, colour in zip(spots, boxes, texts, colours, strict=True):
-        near = box.nearest(*spot)
-        if abs(near[0] - spot[0]) + abs(near[1] - spot[1]) > 13:
-            (x, y), (near_x, near_y) = back.transform([spot, near])
-            axes.plot([x, near_x], [y, near_y], color=colour, linewidth=0.5, alpha=0.7, zorder=2)
+    sizes = [sheet.size(label.text, size=label.size) for label in labels]
+    boxes = beside(spots, sizes, bounds, obstacles=_along(_pixels(axes, path)))
+    for spot, box, label in zip(spots, boxes, labels, strict=True):
+        line = line_to(box, spot)
+        if line is not None:
+            (x, y), (near_x, near_y) = back.transform(line)
+            axes.plot([x, near_x], [y, near_y], color=label.colour, linewidth=0.5, alpha=0.7, zorder=2)
         x, y = back.transform((box.x - box.width / 2, box.y))
-        axes.text(x, y, text, color=colour, ha="left", va="center_baseline", fontsize=LABEL, zorder=5)
+        axes.text(x, y, label.text, color=label.colour, ha="left", va="center_baseline", fontsize=label.size, zorder=5)
 
 
 def label_ends(
@@ -135,7 +149,10 @@ def label_ends(
         corners = back.transform(
             [(spot[0] + 4, spot[1]), (frame.x1 + 4, spot[1]), (column - 4, place), (column, place)]
         )
-        axes.plot(*zip(*corners, strict=True), color=colour, linewidth=0.5, alpha=0.7, clip_on=False, zorder=1)
+        # Dotted, or the way from a line that ends early would look like more of it.
+        axes.plot(
+            *zip(*corners, strict=True), color=colour, linewidth=0.7, alpha=0.6, linestyle=(0, (1, 3)), clip_on=False
+        )
         x, y = back.transform((column + 3, place))
         axes.text(x, y, text, color=colour, ha="left", va="center_baseline", fontsize=LABEL, clip_on=False)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import log2
 from typing import Final, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from bench.drawing import COLOURS, INK, RAISED, SOFT, WARNINGS, Sheet, label_ends, label_points, look, note_at
+from bench.drawing import COLOURS, INK, RAISED, SOFT, WARNINGS, Label, Sheet, label_ends, label_points, look, note_at
 from bench.intervals import pareto
 from bench.outcome import (
     EngineOutcome,
@@ -23,11 +24,17 @@ from bench.standings import Contest, Standing, families_of, share
 
 _WIDTH: Final = 920
 _NAMES: Final = 200
+_ENDS: Final = 300
 _ROW: Final = 18
+# Shares below this are said in numbers beside their bars.
+_FEW: Final = 0.05
 _FAMILIES: Final[dict[Family, str]] = {"foveate": "Foveate", "own": "simple arms of our own", "peer": "peers"}
 _MARKERS: Final[dict[Family, str]] = {"foveate": "D", "own": "s", "peer": "o"}
 _METHODS: Final = ("#b35300", SOFT, "#a3195b", "#44537a", "#e69f00")
 _COSTS: Final = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 20, 50)
+_SHARES: Final = (0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.96, 0.97, 0.98, 0.99, 0.995, 0.999)
+# From here on nothing is lost.
+_ALL: Final = 1 - 1e-4
 _DASHES: Final = ("-", "--", ":", "-.")
 # From this ratio of the dearest to the cheapest on, cost is drawn on a logarithmic axis.
 _WIDE: Final = 4
@@ -88,39 +95,39 @@ def _points(arms: Sequence[Standing]) -> list[tuple[Standing, float, float]]:
 def _cost(contest: Contest) -> str:
     """Cost against references kept: the upper left corner is where everybody wants to be."""
     arms = contest.arms
-    sheet = Sheet(cost_name(contest.run), _WIDTH, 620)
-    axes = sheet.axes(48, 62, _WIDTH - 72, 510)
+    sheet = Sheet(cost_name(contest.run), _WIDTH, 760)
+    axes = sheet.axes(48, 62, _WIDTH - 72, 650)
     known = _points(arms)
-    lowest = _cost_axes(axes, known)
-    path = _draw_front(axes, front(arms))
-    texts = []
-    for one, cost, kept in known:
-        texts.append(one.name if kept >= lowest else f"{one.name} {kept:.2f} ↓")
+    top = _cost_axes(axes, known)
+    path = _draw_front(axes, [(cost, _height(kept, top)) for _, cost, kept in _points(front(arms))])
+    spots = [(cost, _height(kept, top)) for _, cost, kept in known]
+    labels = []
+    for (one, _, kept), (x, y) in zip(known, spots, strict=True):
+        colour = COLOURS[one.arm.family]
+        labels.append(Label(f"{one.name} 1.00 ↑" if kept > top else one.name, colour, is_quiet=not one.is_fit))
         axes.scatter(
-            [cost],
-            [max(kept, lowest)],
-            s=70 if one.arm.family == "foveate" else 44,
+            [x],
+            [y],
+            s=70 if one.arm.family == "foveate" else 44 if one.is_fit else 26,
             marker=_MARKERS[one.arm.family],
-            facecolors=COLOURS[one.arm.family] if one.is_fit else RAISED,
-            edgecolors=COLOURS[one.arm.family],
-            linewidths=1.4,
+            facecolors=colour if one.is_fit else RAISED,
+            edgecolors=colour,
+            linewidths=1.4 if one.is_fit else 1,
             zorder=4 if one.arm.family == "foveate" else 3,
             clip_on=False,
         )
-    spots = [(cost, max(kept, lowest)) for _, cost, kept in known]
-    label_points(sheet, axes, spots, texts, [COLOURS[one.arm.family] for one, *_ in known], path=path)
+    label_points(sheet, axes, spots, labels, path=path)
     _cost_key(sheet)
-    note_at(sheet, 14, 44, "↑ share of the references due that are kept")
+    note_at(sheet, 14, 44, "↑ share of the references due that are kept; where half as much is lost, it is one step up")
     note_at(
-        sheet, _WIDTH - 24, 608, "cost of the input at Anthropic, relative to the untouched history →", align="right"
+        sheet, _WIDTH - 24, 748, "cost of the input at Anthropic, relative to the untouched history →", align="right"
     )
     return sheet.svg()
 
 
 def _cost_axes(axes: Axes, known: Sequence[tuple[Standing, float, float]]) -> float:
-    """Set up the axes; the lowest share that is drawn in its place comes back."""
+    """Set up the axes; the largest share that is drawn in its place comes back."""
     costs = [cost for _, cost, _ in known] or [1.0]
-    kept = [share for _, _, share in known] or [1.0]
     low, high = min(costs), max(costs)
     if high > _WIDE * low:
         axes.set_xscale("log")
@@ -131,20 +138,27 @@ def _cost_axes(axes: Axes, known: Sequence[tuple[Standing, float, float]]) -> fl
     else:
         room = 0.08 * (high - low or 1)
         axes.set_xlim(low - room, high + 2 * room)
-    # Those that keep next to nothing would press all others together: they stand on the lower edge, with their number.
-    fit = [share for one, _, share in known if one.is_fit]
-    least = min(fit, default=min(kept)) - 0.15 * (max(kept) - min(fit, default=min(kept)))
-    lowest = max(0.0, least) if min(kept) < least - 0.2 else max(0.0, min(kept))
-    room = 0.04 * (max(kept) - lowest or 1)
-    axes.set_ylim(lowest - room, max(kept) + room)
-    return lowest
+    kept = [kept for _, _, kept in known]
+    # Whoever loses nothing is nowhere on such an axis, and is drawn above the others.
+    top = 1 - 0.7 * (1 - max((one for one in kept if one < _ALL), default=0.9))
+    least, most = _height(min(kept, default=0.0), top), _height(top, top)
+    room = 0.04 * (most - least or 1)
+    axes.set_ylim(least - room, most + room)
+    ticks = [tick for tick in _SHARES if least - room <= _height(tick, top) <= most + room and tick <= top]
+    axes.set_yticks([_height(tick, top) for tick in ticks], [f"{tick:g}" for tick in ticks])
+    return top
 
 
-def _draw_front(axes: Axes, arms: Sequence[Standing]) -> list[tuple[float, float]]:
+def _height(kept: float, top: float) -> float:
+    """Where a share is drawn: half as much lost is one step up."""
+    return -log2(1 - min(kept, top))
+
+
+def _draw_front(axes: Axes, spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """A line in steps from one arm of the front to the next; its corners come back."""
     corners: list[tuple[float, float]] = []
-    for _, cost, kept in _points(arms):
-        corners += [(cost, corners[-1][1]), (cost, kept)] if corners else [(cost, kept)]
+    for x, y in spots:
+        corners += [(x, corners[-1][1]), (x, y)] if corners else [(x, y)]
     if corners:
         corners.append((axes.get_xlim()[1], corners[-1][1]))
         axes.plot(*zip(*corners, strict=True), color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
@@ -168,7 +182,7 @@ def _cost_key(sheet: Sheet) -> None:
 
 def _said(sheet: Sheet, axes: Axes, x: float, text: str) -> float:
     axes.text(x, 12, text, color=SOFT, va="center_baseline")
-    return x + sheet.sizes([text])[0][0] + 22
+    return x + sheet.size(text)[0] + 22
 
 
 def _violations(held: Sequence[Contest]) -> str:
@@ -179,7 +193,7 @@ def _violations(held: Sequence[Contest]) -> str:
     sheet = Sheet("violations", _WIDTH, 62 + height + 30)
     width = (_WIDTH - _NAMES - 30) / len(held)
     for place, contest in enumerate(held):
-        axes = sheet.axes(_NAMES + place * width, 62, width - 24, height)
+        axes = sheet.axes(_NAMES + place * width, 62, width - 44, height)
         _share_axes(axes, names, [] if place else [COLOURS[family] for family in families.values()])
         found = {one.name: one for one in contest.arms}
         starts = [0.0] * len(names)
@@ -190,8 +204,8 @@ def _violations(held: Sequence[Contest]) -> str:
         axes.set_xlim(0, max([1.0, *starts]) * 1.02)
         axes.xaxis.set_major_locator(FixedLocator([0, 0.5, 1]))
         for row, start in enumerate(starts):
-            if 0 < start < 0.005:
-                axes.text(0.01, row, f"{100 * start:.1f} %", color=SOFT, va="center_baseline", fontsize=9)
+            if 0 < start < _FEW:
+                axes.text(start + 0.015, row, f"{100 * start:.1f} %", color=SOFT, va="center_baseline", fontsize=9)
         note_at(sheet, _NAMES + place * width, 50, contest.where, colour=INK)
     _bar_key(sheet, WARNINGS)
     return sheet.svg()
@@ -226,7 +240,7 @@ def _bar_key(sheet: Sheet, kinds: dict[str, str]) -> None:
 def _growth(growth: GrowthOutcome, what: Growing) -> str:
     """How time or memory grows with the length of the history, one line for each arm."""
     sheet = Sheet(growth_name(what), _WIDTH, 620)
-    axes = sheet.axes(56, 44, _WIDTH - 56 - 250, 528)
+    axes = sheet.axes(56, 44, _WIDTH - 56 - _ENDS, 528)
     drawn = [
         (curve, [(point.messages, value) for point in curve.points if (value := _grown(point, what)) > 0])
         for curve in growth.curves
@@ -253,7 +267,7 @@ def _growth(growth: GrowthOutcome, what: Growing) -> str:
         axes, [points[-1] for _, points in drawn], texts, [COLOURS[curve.family] for curve, _ in drawn], right=34
     )
     note_at(sheet, 14, 24, f"↑ {GROWING[what]}")
-    note_at(sheet, _WIDTH - 250, 608, "messages so far →", align="right")
+    note_at(sheet, _WIDTH - _ENDS, 608, "messages so far →", align="right")
     return sheet.svg()
 
 

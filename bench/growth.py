@@ -311,7 +311,7 @@ def _step(one: Contestant, chats: Sequence[Message]) -> Step:
     return Step(chats=chats, messages=[decode(chat) for chat in chats] if one.kind == "policy" else ())
 
 
-class _TooLongError(Exception):
+class _TooLongError(BaseException):
     """A request took longer than it may."""
 
 

@@ -1,4 +1,4 @@
-"""The headline: eight arms side by side, chosen by rule so that nobody picks the peers that look worst."""
+"""The headline: ten arms side by side, chosen by rule so that nobody picks the peers that look worst."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _PEERS: Final = 4
 _TITLE: Final = "The strongest arms on recorded sessions"
 # The rule in words, for those who look at the table.
 RULE: Final = (
-    "Foveate as it comes, its setting that keeps most, one arm of each of the four strongest peers, the best simple "
-    "arm of our own, and the untouched history. Peers that are valid and within the budget come first; of those, the "
-    "ones that no other beats on both cost and references kept, then those that keep most. *Not made*: calls at which "
-    "an arm refused or failed. *Cost* is relative to the untouched history. *References kept* is the share of what the "
-    "next recorded action refers to that the request still shows, with what stood around it."
+    "Foveate as it comes, its setting that keeps most and its cheapest, one arm of each of the four strongest peers, "
+    "the cheapest peer arm, the best simple arm of our own, and the untouched history. Whoever is valid and within the "
+    "budget comes first; of those peers, the ones that no other beats on both cost and references kept, then those "
+    "that keep most. *Not made*: calls at which an arm refused or failed. *Cost* is relative to the untouched history. "
+    "*References kept* is the share of what the next recorded action refers to that the request still shows, with what "
+    "stood around it."
 )
 
 
@@ -32,6 +33,21 @@ def headline_table(held: Sequence[Contest], command: str) -> Table:
         head=("", *(f"{contest.run.budget:,}: {column}" for contest in recorded for column in columns)),
         rows=tuple(_row(arms[name]) for name in _chosen(arms)),
         command=command,
+    )
+
+
+def headline_note(held: Sequence[Contest]) -> str:
+    """What the table stands on, for who sees nothing else of the page."""
+    recorded = [contest for contest in held if contest.run.material == "recorded"]
+    material = " and ".join(
+        f"{len(contest.run.sessions)} sessions with {contest.calls:,} calls at {contest.run.budget:,} tokens"
+        for contest in recorded
+    )
+    peers = sum(arm.family == "peer" for arm in {one.name: one.arm for each in recorded for one in each.arms}.values())
+    return (
+        f"Recorded: {material}. *Invalid*: requests that a provider would reject; *over*: more than 5 % above the "
+        "budget, and thus keeping nothing; *not made*: calls at which an arm refused or failed. The untouched history "
+        f"is judged as if its window were large enough. The strongest of {peers} peer arms are shown, chosen by rule."
     )
 
 
@@ -49,12 +65,24 @@ def _chosen(arms: dict[str, list[Standing]]) -> list[str]:
     family = {name: listed[0].arm.family for name, listed in arms.items()}
     ours = [name for name in arms if family[name] == "foveate"]
     default = [name for name in ours if arms[name][0].arm.is_default][:1] or ours[:1]
-    settings = [name for name in ranked if family[name] == "foveate"][:1]
+    settings = [name for name in ranked if family[name] == "foveate"]
     simple = [name for name in ranked if family[name] == "own" and name != "untouched"][:1]
-    peers = _strongest([name for name in ranked if family[name] == "peer"], arms)
+    peers = [name for name in ranked if family[name] == "peer"]
     # The baseline of all costs stands last.
     untouched = [name for name in arms if name == "untouched"]
-    return list(dict.fromkeys([*default, *settings, *peers, *simple, *untouched]))
+    return list(
+        dict.fromkeys(
+            [
+                *default,
+                *settings[:1],
+                *_cheapest(settings, arms),
+                *_strongest(peers, arms),
+                *_cheapest(peers, arms),
+                *simple,
+                *untouched,
+            ]
+        )
+    )
 
 
 def _strongest(names: Sequence[str], arms: dict[str, list[Standing]]) -> list[str]:
@@ -66,10 +94,19 @@ def _strongest(names: Sequence[str], arms: dict[str, list[Standing]]) -> list[st
     return sorted(list(packages.values())[:_PEERS], key=names.index)
 
 
+def _cheapest(names: Sequence[str], arms: dict[str, list[Standing]]) -> list[str]:
+    """Of those that are fit most often, the one that costs least."""
+    return sorted(_fittest(names, arms), key=lambda name: (_cost(arms[name]), name))[:1]
+
+
+def _fittest(names: Sequence[str], arms: dict[str, list[Standing]]) -> list[str]:
+    most = max((_times_fit(arms[name]) for name in names), default=0)
+    return [name for name in names if _times_fit(arms[name]) == most]
+
+
 def _front(names: Sequence[str], arms: dict[str, list[Standing]]) -> set[str]:
     """Of those that are fit most often, the ones that no other beats on both cost and references kept."""
-    most = max((_times_fit(arms[name]) for name in names), default=0)
-    fit = [name for name in names if _times_fit(arms[name]) == most]
+    fit = _fittest(names, arms)
     found = pareto([(_cost(arms[name]), _kept(arms[name])) for name in fit])
     return {name for name, is_best in zip(fit, found, strict=True) if is_best}
 

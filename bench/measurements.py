@@ -66,7 +66,8 @@ def on_engine(engine: EngineOutcome, families: Mapping[str, Family]) -> list[Blo
             f"The cache that costs are simulated with, on hardware: llama.cpp with {literal(engine.model)} reads the "
             f"same requests of {len(engine.sessions)} recorded sessions at a budget of {engine.budget:,} of the "
             f"model's own tokens, in a window of {engine.window:,}. *Simulated* is the longest common prefix with the "
-            f"request before, in whole messages. {_measured(engine.stamp)}"
+            "request before, in whole messages. *Refused*: calls at which an arm made no request, or one that the "
+            f"window does not hold. {_measured(engine.stamp)}"
         ),
         Figure(
             name="engine",
@@ -96,6 +97,8 @@ def recalled(recall: RecallOutcome) -> list[Block]:
             f"newest messages and beside BM25. {_measured(recall.stamp)}"
         ),
     ]
+    methods = tuple(f"**{literal(name)}**: {literal(told)}." for name, told in recall.methods.items())
+    blocks += [Items(methods)] if methods else []
     for place, table in enumerate(recall.tables):
         blocks += _recall_blocks(table, place, recall.stamp.command)
     return blocks

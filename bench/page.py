@@ -96,9 +96,11 @@ def _table(table: Table) -> str:
     )
     rows = "\n".join(_row(row, table.words) for row in table.rows)
     title = _text(table.title)
+    # A table of sentences is read from beginning to end; one of numbers is looked up.
+    kind = "scroll whole" if table.words == len(table.head) else "scroll"
     return (
         f'<div class="numbers">\n<h4>{title}</h4>\n'
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(table.title, quote=True)}">\n'
+        f'<div class="{kind}" tabindex="0" role="group" aria-label="{escape(table.title, quote=True)}">\n'
         f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n</div>\n{_from(table.command)}</div>"
     )
 

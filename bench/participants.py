@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from textwrap import shorten
+from typing import Final
 
-from bench.blocks import Block, Figure, Heading, Items, Paragraph, Row, Table, code, literal
-from bench.outcome import ArmInfo, ReplayOutcome, Run, SessionInfo
-from bench.standings import Contest
+from bench.blocks import NOTHING, Block, Figure, Heading, Items, Paragraph, Row, Table, code, literal, number
+from bench.outcome import ArmInfo, ReplayOutcome, Run, SessionInfo, Tally
+from bench.standings import Contest, Standing, share
+
+# An error that is longer is cut in a table; it is whole among the examples.
+_LONGEST: Final = 120
+# Recorded sessions that are shorter say nothing about long ones.
+_LONG_SESSION: Final = 40_000
 
 
 def violations(held: Sequence[Contest], command: str) -> list[Block]:
@@ -14,7 +22,7 @@ def violations(held: Sequence[Contest], command: str) -> list[Block]:
     if not held:
         return []
     examples = [
-        f"**{literal(arm)}**, {contest.where}: {'; '.join(map(code, found))}"
+        f"**{literal(arm)}**, {contest.where}: {'; '.join(map(code, _distinct(found)))}"
         for contest in held
         for arm, found in contest.run.problems.items()
         if found
@@ -29,7 +37,23 @@ def violations(held: Sequence[Contest], command: str) -> list[Block]:
             command=command,
         ),
     ]
-    return [*blocks, Items(tuple(examples), title="Up to three examples for each arm")] if examples else blocks
+    rows = [row for contest in held for one in contest.arms if (row := _unmade(one))]
+    if rows:
+        blocks += [
+            Paragraph(
+                "Calls at which an arm made no request: it failed with an error, or refused since what must be sent "
+                "does not fit. An arm that takes too long for a session is given up there, and the calls that are left "
+                "count as failed. Such a call keeps nothing; cost and times are those of the calls that were sent."
+            ),
+            Table(
+                title="Calls without a request",
+                head=("arm", "budget", "example", "failed", "refused", "of calls"),
+                rows=tuple(rows),
+                command=command,
+                words=3,
+            ),
+        ]
+    return [*blocks, Items(tuple(examples), title="Examples of what went wrong")] if examples else blocks
 
 
 def participants(replay: ReplayOutcome) -> list[Block]:
@@ -68,8 +92,34 @@ def material(replay: ReplayOutcome) -> list[Block]:
             words=2,
         ),
     ]
+    blocks += _alike(replay)
     left_out = tuple(map(literal, replay.left_out))
-    return [*blocks, Items(left_out, title=f"{len(left_out)} logs that were left out")] if left_out else blocks
+    return [*blocks, Items(left_out, title=f"Logs that were left out ({len(left_out)})")] if left_out else blocks
+
+
+def _distinct(examples: Iterable[str]) -> list[str]:
+    """Of examples that say the same of several calls, the first."""
+    return list({text.partition(": ")[2]: text for text in reversed(list(examples))}.values())[::-1]
+
+
+def _unmade(one: Standing) -> Row | None:
+    """An arm that made no request at some calls."""
+    total = one.total
+    if not total.failed and not total.refused:
+        return None
+    told = (re.search(r"(?:failed|refused): .*", text) for text in one.run.problems.get(one.name, ()))
+    example = next((found[0] for found in told if found), "")
+    return Row(
+        (
+            literal(one.name),
+            f"{one.run.budget:,}, {one.run.material}",
+            literal(shorten(example, _LONGEST, placeholder=" …")) or NOTHING,
+            f"{total.failed:,}",
+            f"{total.refused:,}",
+            f"{total.calls:,}",
+        ),
+        one.arm.family,
+    )
 
 
 def _called(arm: ArmInfo, versions: dict[str, str]) -> str:
@@ -95,6 +145,50 @@ def _keeping_spaces(part: str) -> str:
     before = " " if part[:1].isspace() else ""
     after = " " if part[-1:].isspace() and part.strip() else ""
     return f"{before}{literal(part)}{after}"
+
+
+def _alike(replay: ReplayOutcome) -> list[Block]:
+    """Generated sessions beside the longer recorded ones."""
+    kinds = [_untouched(replay.runs, "generated", 0), _untouched(replay.runs, "recorded", _LONG_SESSION)]
+    if not all(kinds):
+        return []
+    totals = [Tally.of(tally for _, tally in found) for found in kinds]
+    tokens = [[one.tokens for one, _ in found] for found in kinds]
+    messages = [sum(one.messages for one, _ in found) for found in kinds]
+    rows = [
+        ("sessions", *(f"{len(found):,}" for found in kinds)),
+        ("tokens of a session, mean", *(number(sum(found) / len(found), 0) for found in tokens)),
+        ("tokens of a message, mean", *(number(share(sum(a), b), 0) for a, b in zip(tokens, messages, strict=True))),
+        *((name, *(number(value(total)) for total in totals)) for name, value in _TRAITS),
+    ]
+    return [
+        Table(
+            title="How like recorded sessions the generated ones are",
+            head=("", "generated", f"recorded, from {_LONG_SESSION:,} tokens on"),
+            rows=tuple(map(Row, rows)),
+            command=replay.stamp.command,
+        ),
+        Paragraph(
+            "More of it, such as how far back references reach and how large tool results are, over all recorded "
+            "sessions of that length: `uv run --group bench python -m bench.likeness`."
+        ),
+    ]
+
+
+_TRAITS: Final[tuple[tuple[str, Callable[[Tally], float | None]], ...]] = (
+    ("references due at a call", lambda total: share(total.references, total.calls)),
+    ("of these seen in tool output only", lambda total: share(total.observed, total.judged_references)),
+    ("of these in files that the session had changed", lambda total: share(total.modified, total.judged_references)),
+    ("open errors at a call", lambda total: share(total.errors, total.judged)),
+)
+
+
+def _untouched(runs: Iterable[Run], material: str, least: int) -> list[tuple[SessionInfo, Tally]]:
+    """The sessions of a kind at its largest budget, with what was due in them."""
+    found = [run for run in runs if run.material == material and "untouched" in run.tallies]
+    run = max(found, key=lambda run: run.budget, default=None)
+    pairs = zip(run.sessions, run.tallies["untouched"], strict=True) if run is not None else ()
+    return [(one, tally) for one, tally in pairs if one.tokens >= least]
 
 
 def _by_sessions(runs: Iterable[Run]) -> list[list[Run]]:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, hypot, pi, sin
+from math import cos, hypot, inf, pi, sin
 from typing import Final
 
 _DISTANCES: Final = (9, 16, 26, 38, 52, 68, 86, 108, 134)
 _DIRECTIONS: Final = 16
-_SWEEPS: Final = 4
+_SWEEPS: Final = 5
+# A label this near needs no line to its point.
+NEAR: Final = 13
+_CROSSED: Final = 70
+
+Point = tuple[float, float]
+Line = tuple[Point, Point]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,21 @@ class Box:
             and abs(self.y - other.y) + self.height / 2 <= other.height / 2
         )
 
-    def nearest(self, x: float, y: float) -> tuple[float, float]:
+    def is_crossed(self, line: Line) -> bool:
+        """Whether a straight line goes through it."""
+        (x, y), (to_x, to_y) = line
+        first, last = 0.0, 1.0
+        for begin, end, middle, size in ((x, to_x, self.x, self.width), (y, to_y, self.y, self.height)):
+            low, high, step = middle - size / 2 - begin, middle + size / 2 - begin, end - begin
+            if step == 0:
+                if low > 0 or high < 0:
+                    return False
+                continue
+            first = max(first, min(low / step, high / step))
+            last = min(last, max(low / step, high / step))
+        return first < last
+
+    def nearest(self, x: float, y: float) -> Point:
         """The place on it, or in it, that is nearest to a point."""
         return (
             min(max(x, self.x - self.width / 2), self.x + self.width / 2),
@@ -45,7 +65,7 @@ class Box:
 
 
 def beside(
-    points: Sequence[tuple[float, float]],
+    points: Sequence[Point],
     sizes: Sequence[tuple[float, float]],
     bounds: Box,
     *,
@@ -58,14 +78,17 @@ def beside(
     for _ in range(_SWEEPS):
         before = list(placed)
         for place, (point, size) in enumerate(zip(points, sizes, strict=True)):
-            others = [box for other, box in enumerate(placed) if box is not None and other != place]
-            placed[place] = min(
-                _candidates(point, size, bounds),
-                key=lambda box: _badness(box, point, others, dots),
-            )
+            others = [(box, points[other]) for other, box in enumerate(placed) if box is not None and other != place]
+            placed[place] = _best(_candidates(point, size, bounds), point, others, dots)
         if placed == before:
             break
     return [box for box in placed if box is not None]
+
+
+def line_to(box: Box, point: Point) -> Line | None:
+    """The line from a point to its label; None if the label is near enough without one."""
+    x, y = box.nearest(*point)
+    return (point, (x, y)) if abs(x - point[0]) + abs(y - point[1]) > NEAR else None
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -88,7 +111,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return found
 
 
-def _candidates(point: tuple[float, float], size: tuple[float, float], bounds: Box) -> list[Box]:
+def _candidates(point: Point, size: tuple[float, float], bounds: Box) -> list[Box]:
     x, y = point
     width, height = size
     found = []
@@ -101,7 +124,26 @@ def _candidates(point: tuple[float, float], size: tuple[float, float], bounds: B
     return inside or found[:1]
 
 
-def _badness(box: Box, point: tuple[float, float], others: Sequence[Box], dots: Sequence[Box]) -> float:
+def _best(candidates: Sequence[Box], point: Point, others: Sequence[tuple[Box, Point]], dots: Sequence[Box]) -> Box:
+    """The candidate that covers least, lies nearest, and whose line crosses no other label."""
+    boxes = [box for box, _ in others]
+    lines = [line for box, owner in others if (line := line_to(box, owner)) is not None]
+    best, least = candidates[0], inf
+    for box in candidates:
+        found = _badness(box, point, boxes, dots)
+        # Crossings make it only worse, and take the longest to find.
+        if found >= least:
+            continue
+        found += _CROSSED * sum(map(box.is_crossed, lines))
+        own = line_to(box, point)
+        if own is not None:
+            found += _CROSSED * sum(other.is_crossed(own) for other in boxes)
+        if found < least:
+            best, least = box, found
+    return best
+
+
+def _badness(box: Box, point: Point, others: Sequence[Box], dots: Sequence[Box]) -> float:
     x, y = box.nearest(*point)
     covered = sum(map(box.overlap, others)) * 20 + sum(map(box.overlap, dots)) * 12
     # To the right is where readers look first.

@@ -10,9 +10,10 @@ from typing import Final, Self
 import msgspec
 
 from bench.blocks import Block, markdown, rows_of
-from bench.chapters import all_numbers, by_budget, in_short, introduced, judged
+from bench.chapters import all_numbers, by_budget, in_short, introduced
 from bench.figures import figures
-from bench.headline import RULE, headline_table
+from bench.headline import RULE, headline_note, headline_table
+from bench.judging import judged
 from bench.limits import limits
 from bench.measurements import grown, on_engine, recalled
 from bench.outcome import EngineOutcome, GrowthOutcome, Outcome, RecallOutcome, ReplayOutcome, loaded
@@ -71,9 +72,10 @@ def written(folder: Path) -> list[Path]:
 
 
 def headline(outcome: ReplayOutcome) -> str:
-    """A short table in Markdown: Foveate, its best setting, the strongest peers and the untouched history."""
-    table = headline_table(contests(outcome), outcome.stamp.command)
-    return rows_of(table.head, table.rows, words=table.words)
+    """A short table in Markdown: Foveate, its best settings, the strongest peers and the untouched history."""
+    held = contests(outcome)
+    table = headline_table(held, outcome.stamp.command)
+    return f"{rows_of(table.head, table.rows, words=table.words)}\n\n{headline_note(held)}"
 
 
 def refreshed(readme: Path, outcome: ReplayOutcome) -> bool:

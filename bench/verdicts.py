@@ -46,7 +46,7 @@ class Duel:
     @property
     def holds(self) -> bool:
         """Whether the setting is fit, cheaper by the first provider's prices, and keeps more."""
-        return self.setting.is_fit and self.providers[0] and keeps_more(self.setting, self.peer)
+        return _beats(self.setting, self.peer, 0)
 
     @property
     def more(self) -> float:
@@ -66,7 +66,7 @@ class Duel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """A measure by which some arm that is valid and within the budget does better than Foveate as it comes."""
+    """A measure by which an arm of others, valid and within the budget, does better than Foveate as it comes."""
 
     where: str
     measure: str
@@ -85,9 +85,10 @@ def verdicts(held: Sequence[Contest]) -> list[Verdict]:
             _answered(contest),
             *(_unbeaten(ours, contest, place) for place in range(len(PROVIDERS))),
         ]
-        met = duels(contest, held)
-        if met:
-            found.append(_beating(met, contest))
+        if _peers(contest):
+            found += [_beating(contest, held, place) for place in range(len(PROVIDERS))]
+        if _rivals(ours, contest):
+            found.append(_beating_all(ours, contest, held))
     return found
 
 
@@ -112,14 +113,8 @@ def flatness(growth: GrowthOutcome) -> Verdict | None:
 
 def duels(contest: Contest, held: Sequence[Contest]) -> list[Duel]:
     """For each peer as it comes, the setting of Foveate that beats it, else Foveate as it comes."""
-    run = contest.run
-    # Who is free to choose a setting is free to choose a smaller budget.
-    alike = [one for one in held if (one.run.material, one.run.sessions) == (run.material, run.sessions)]
-    smaller = [one for one in alike if one.run.budget < run.budget]
-    ours = [one for each in (contest, *smaller) for one in each.of("foveate")]
-    settings = sorted(ours, key=_preference(run))
-    peers = [one for one in contest.of("peer") if one.arm.is_default and one.total.sent]
-    return [_duel(settings, peer) for peer in peers] if settings else []
+    settings = _settings(contest, held)
+    return [_duel(settings, peer) for peer in _peers(contest)] if settings else []
 
 
 def cheaper(one: Standing, other: Standing, provider: int) -> bool:
@@ -145,7 +140,7 @@ def behind(held: Sequence[Contest]) -> list[Behind]:
         for contest in held
         if (ours := contest.default) is not None
         for measure, value, sign in MEASURES
-        if (numbers := _ahead(ours, contest.arms, value, sign))
+        if (numbers := _ahead(ours, _rivals(ours, contest), value, sign))
     ]
 
 
@@ -205,55 +200,103 @@ def _sendable(contest: Contest) -> Verdict:
 
 
 def _answered(contest: Contest) -> Verdict:
-    ours = [one.total for one in contest.of("foveate")]
-    refused, calls = sum(total.refused for total in ours), sum(total.calls for total in ours)
+    ours = contest.of("foveate")
+    refused, calls = sum(one.total.refused for one in ours), sum(one.total.calls for one in ours)
+    named = [f"{literal(one.name)} {one.total.refused:,}" for one in ours if one.total.refused]
     return Verdict(
         claim="Foveate refuses no call",
         where=contest.where,
         holds=not refused,
-        numbers=f"{refused:,} of {calls:,} refused",
+        numbers=f"{refused:,} of {calls:,} refused" + (f": {listed(named)}" if named else ""),
     )
 
 
 def _unbeaten(ours: Standing, contest: Contest, provider: int) -> Verdict:
     ahead = [one for one in contest.arms if cheaper(one, ours, provider) and keeps_more(one, ours)]
-    fit = [one for one in ahead if is_rival(one, ours)]
-    numbers = f"{literal(ours.name)} {pair(ours, provider)}"
-    nearest = max(
-        (one for one in contest.arms if is_rival(one, ours) and cheaper(one, ours, provider)), key=_kept, default=None
-    )
-    if not fit and nearest is not None:
-        numbers += f"; of those cheaper, {literal(nearest.name)} keeps most: {pair(nearest, provider)}"
+    fit = [one for one in ahead if one.arm.family != "foveate" and is_rival(one, ours)]
+    apart = [one for one in ahead if one.arm.family != "foveate" and not is_rival(one, ours)]
+    own = [one for one in ahead if one.arm.family == "foveate" and is_rival(one, ours)]
+    rivals = _rivals(ours, contest)
+    nearest = max((one for one in rivals if cheaper(one, ours, provider)), key=_kept, default=None)
+    said = [f"{literal(ours.name)} {pair(ours, provider)}"]
     if fit:
-        numbers += f"; ahead on both: {listed(f'{literal(one.name)} {pair(one, provider)}' for one in fit)}"
+        said.append(f"ahead on both: {_pairs(fit, provider)}")
+    elif nearest is not None:
+        said.append(f"of those cheaper, {literal(nearest.name)} keeps most: {pair(nearest, provider)}")
     if ours.total.refused:
-        numbers += f"; Foveate's cost is that of {ours.total.sent:,} of {ours.total.calls:,} calls"
-    apart = [one for one in ahead if one not in fit]
+        said.append(f"Foveate's cost is that of {ours.total.sent:,} of {ours.total.calls:,} calls")
     if apart:
-        numbers += f"; ahead, but set apart: {listed(f'{literal(one.name)} {pair(one, provider)}' for one in apart)}"
+        said.append(f"ahead, but set apart: {_pairs(apart, provider)}")
+    if own:
+        said.append(f"ahead of it among Foveate's own settings: {_pairs(own, provider)}")
     return Verdict(
-        claim=f"Nothing valid and within the budget is both cheaper and keeps more, at {PROVIDER_NAMES[provider]}",
+        claim="No other arm that is valid and within the budget is both cheaper and keeps more than Foveate as it "
+        f"comes, at {PROVIDER_NAMES[provider]}",
         where=contest.where,
         holds=not fit,
-        numbers=numbers,
+        numbers="; ".join(said),
     )
+
+
+def _rivals(ours: Standing, contest: Contest) -> list[Standing]:
+    """The arms of others that Foveate has to compare with."""
+    return [one for one in contest.arms if one.arm.family != "foveate" and is_rival(one, ours)]
+
+
+def _pairs(arms: Sequence[Standing], provider: int = 0) -> str:
+    return listed((f"{literal(one.name)} {pair(one, provider)}" for one in arms), 6)
 
 
 def _kept(one: Standing) -> float:
     return one.kept if one.kept is not None else -1.0
 
 
-def _beating(met: Sequence[Duel], contest: Contest) -> Verdict:
-    open_ones = [duel for duel in met if not duel.holds]
-    numbers = f"{len(met) - len(open_ones)} of {len(met)}"
+def _beating(contest: Contest, held: Sequence[Contest], provider: int) -> Verdict:
+    settings, peers = _settings(contest, held), _peers(contest)
+    open_ones = [peer for peer in peers if not any(_beats(setting, peer, provider) for setting in settings)]
+    numbers = f"{len(peers) - len(open_ones)} of {len(peers)}"
     if open_ones:
-        numbers += "; not: " + listed(f"{literal(one.peer.name)} {pair(one.peer)}" for one in open_ones)
+        numbers += f"; not: {_pairs(open_ones, provider)}"
     return Verdict(
-        claim="For each peer as it comes there is a setting of Foveate that is cheaper and keeps more",
+        claim="For each peer as it comes there is a setting of Foveate that is cheaper and keeps more, at "
+        f"{PROVIDER_NAMES[provider]}",
         where=contest.where,
         holds=not open_ones,
         numbers=numbers,
     )
+
+
+def _beating_all(ours: Standing, contest: Contest, held: Sequence[Contest]) -> Verdict:
+    settings, rivals = _settings(contest, held), _rivals(ours, contest)
+    open_ones = [one for one in rivals if not any(_beats(setting, one, 0) for setting in settings)]
+    numbers = f"{len(rivals) - len(open_ones)} of {len(rivals)}"
+    if open_ones:
+        numbers += f"; not: {_pairs(open_ones)}"
+    return Verdict(
+        claim="For each other arm at all that is valid and within the budget there is a setting of Foveate that is "
+        f"cheaper and keeps more, at {PROVIDER_NAMES[0]}",
+        where=contest.where,
+        holds=not open_ones,
+        numbers=numbers,
+    )
+
+
+def _settings(contest: Contest, held: Sequence[Contest]) -> list[Standing]:
+    """All settings of Foveate that a user of this budget can choose, the one as it comes first."""
+    run = contest.run
+    # Who is free to choose a setting is free to choose a smaller budget.
+    alike = [one for one in held if (one.run.material, one.run.sessions) == (run.material, run.sessions)]
+    smaller = [one for one in alike if one.run.budget < run.budget]
+    return sorted((one for each in (contest, *smaller) for one in each.of("foveate")), key=_preference(run))
+
+
+def _peers(contest: Contest) -> list[Standing]:
+    """The peers as they come."""
+    return [one for one in contest.of("peer") if one.arm.is_default and one.total.sent]
+
+
+def _beats(setting: Standing, other: Standing, provider: int) -> bool:
+    return setting.is_fit and cheaper(setting, other, provider) and keeps_more(setting, other)
 
 
 def _preference(run: Run) -> Callable[[Standing], tuple[bool, bool, int]]:
@@ -273,11 +316,11 @@ def _met(setting: Standing, peer: Standing) -> Duel:
     return Duel(peer=peer, setting=setting, providers=providers)
 
 
-def _ahead(ours: Standing, arms: Sequence[Standing], value: Value, sign: int) -> str:
+def _ahead(ours: Standing, rivals: Sequence[Standing], value: Value, sign: int) -> str:
     own = value(ours)
     if own is None:
         return ""
-    others = [(one, found) for one in arms if is_rival(one, ours) and (found := value(one)) is not None]
+    others = [(one, found) for one in rivals if (found := value(one)) is not None]
     ahead = sorted((pair for pair in others if sign * pair[1] > sign * own + _SAME), key=lambda pair: -sign * pair[1])
     if not ahead:
         return ""
@@ -295,7 +338,7 @@ def _slower(growth: GrowthOutcome) -> Behind | None:
         (point.p50_ms, curve.arm)
         for curve in growth.curves
         for point in curve.points
-        if point.messages == length and point.p50_ms < at[length]
+        if curve.family != "foveate" and point.messages == length and point.p50_ms < at[length]
     )
     if not faster:
         return None
@@ -326,10 +369,13 @@ def _reread(engine: EngineOutcome) -> Behind | None:
 
 def _found_less(table: RecallTable) -> Behind | None:
     ours = {row.budget: row.all for row in table.rows if row.method == "foveate"}
-    ahead = [row for row in table.rows if row.budget in ours and row.all > ours[row.budget] + _SAME]
+    others = [row for row in table.rows if row.budget in ours and not row.method.startswith("foveate")]
+    best = {row.budget: row for row in sorted(others, key=lambda row: row.all)}
+    ahead = [row for row in best.values() if row.all > ours[row.budget] + _SAME]
     if not ahead:
         return None
-    named = listed(
-        f"{literal(row.method)} {number(row.all)} against {number(ours[row.budget])} at {row.budget:,}" for row in ahead
+    named = ", ".join(
+        f"{literal(row.method)} {number(row.all, 3)} against {number(ours[row.budget], 3)} at {row.budget:,}"
+        for row in sorted(ahead, key=lambda row: row.budget)
     )
     return Behind(where=f"recall, {literal(table.name)}", measure="all evidence found", numbers=named)

@@ -23,7 +23,7 @@ from foveate.wire.format import Request
 from foveate.work import FileOperation, Issue, Task, TaskDAG, TaskStep
 from foveate.workflow.progress import Begun
 from foveate.workflow.running import Workflow
-from foveate.workflow.setting import Surroundings, setting_in
+from foveate.workflow.setting import setting_in
 
 TASKS: Final = 30
 
@@ -90,22 +90,23 @@ def sizes(folder: Path, tasks: int = TASKS) -> list[tuple[str, int, int]]:
     repo = folder / "repo"
     repo.mkdir()
     (repo / "base.py").write_text("".join(f"def base_{number}():\n    return {number}\n\n\n" for number in range(150)))
-    everything = Session()
+    everything: Session | None = None
     rows: list[tuple[str, int, int]] = []
     with Store(folder / "store.db") as store, Session.open(store, "plan") as session:
-        surroundings = Surroundings(store=store, run="plan", repo=repo, budget=32_000)
-        workflow = Workflow(session, setting_in(surroundings, Scripted(), Silent()))
-        workflow.begin(Begun(issue=Issue(title="Thirty modules"), repo=str(repo), personas=("General",)), plan(tasks))
+        begun = Begun(issue=Issue(title="Thirty modules"), repo=str(repo), personas=("General",))
+        workflow = Workflow(session, setting_in(store, "plan", begun, Scripted(), Silent()))
+        workflow.begin(begun, plan(tasks))
         asyncio.run(workflow.run())
         for task in plan(tasks).tasks:
             for name in (f"plan/{task.id}/developer/1", f"plan/{task.id}/reviewer-General/1"):
                 with Session.open(store, name) as part:
                     calls = [part.call(number) for number in range(1, store.session(name).calls + 1)]
-                    # In one shared conversation everybody's task and diff would be said as well.
+                    # The shared conversation has the same instructions and tools, and everybody's task and diff.
+                    everything = everything or Session(system=part.context.system, tools=part.context.tools)
                     everything.extend([*_sections(calls[0].to("openai")), *_relabelled(part)])
                 if "developer" in name:
                     rows.append((task.id, max(view.tokens for view in calls), 0))
-            rows[-1] = (*rows[-1][:2], everything.preview().tokens)
+            rows[-1] = (*rows[-1][:2], everything.preview().tokens if everything is not None else 0)
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.work import Design, FileOperation, Issue, ReviewResult, Task, TaskDAG, TaskOutcome, TaskStep
 
@@ -22,11 +23,26 @@ def marked_task(id: str, **changes: object) -> Task:
     )
 
 
+def computed() -> ContextSection:
+    """What knowledge has for a task; every agent may be given it."""
+    return ContextSection(name="Computed Context", content="CONTEXT-WORDS", source="knowledge", tier="stable")
+
+
 def marked_state(**changes: object) -> AgentState:
     parts: dict[str, object] = {
+        "sections": (computed(),),
         "issue": Issue(id="ISSUE-ID", title="ISSUE-TITLE", description="ISSUE-DESCRIPTION"),
         "design": Design(
-            title="DESIGN-TITLE", goal="DESIGN-GOAL", components=("DESIGN-COMPONENT",), relevant_files=("DESIGN-FILE",)
+            title="DESIGN-TITLE",
+            goal="DESIGN-GOAL",
+            architecture="DESIGN-ARCHITECTURE",
+            tech_stack=("DESIGN-STACK",),
+            components=("DESIGN-COMPONENT",),
+            data_flow="DESIGN-FLOW",
+            error_handling="DESIGN-ERRORS",
+            testing_strategy="DESIGN-TESTING",
+            conventions="DESIGN-CONVENTIONS",
+            relevant_files=("DESIGN-FILE",),
         ),
         "plan": TaskDAG(
             tasks=(
@@ -50,6 +66,8 @@ def marked_state(**changes: object) -> AgentState:
 
 MARKERS = (
     "ISSUE-ID", "ISSUE-TITLE", "ISSUE-DESCRIPTION", "DESIGN-TITLE", "DESIGN-GOAL", "DESIGN-COMPONENT", "DESIGN-FILE",
+    "DESIGN-ARCHITECTURE", "DESIGN-STACK", "DESIGN-FLOW", "DESIGN-ERRORS", "DESIGN-TESTING", "DESIGN-CONVENTIONS",
+    "CONTEXT-WORDS",
     *(f"{task}-{part}" for task in ("DONE", "NOW", "LATER")
       for part in ("DESCRIPTION", "PATH", "STEP", "CODE", "COMMAND", "EXPECTED", "CRITERION", "COMMIT")),
     "PLAN-ISSUE", "DIFF-LINE", "REVIEW-PERSONA", "REVIEW-COMMENT", "OUTCOME-SUMMARY", "OUTCOME-DIFF", "OUTCOME-NOTES",

@@ -22,7 +22,6 @@ from foveate.agents import (
     Schema,
 )
 from foveate.log.events import UsageReported
-from foveate.log.state import AgentState
 from foveate.session import Session
 from foveate.wire.format import Request
 from tests.agents.states import marked_state
@@ -99,7 +98,7 @@ async def test_an_unknown_tool_and_broken_arguments_are_answered() -> None:
     driver = Driver(call("dance"), broken, call("finish", number=3, summary="s"))
     await agent(driver, Tools()).run(marked_state(), session)
     said = [message.text for message in session.messages if message.role == "tool"]
-    assert "no tool 'dance'; known are work, look_up, finish" in said[0]
+    assert "no tool 'dance'; known are work, recall, finish" in said[0]
     assert "no JSON object" in said[1]
 
 
@@ -116,7 +115,7 @@ async def test_at_the_last_step_nothing_but_finishing_is_offered() -> None:
     with pytest.raises(AgentError, match="did not call `finish` in 4 steps"):
         await agent(driver, Tools(), most_steps=4).run(marked_state(), session)
     assert [[one["function"]["name"] for one in request.tools] for request in driver.requests] == [
-        *[["work", "look_up", "finish"]] * 3,
+        *[["work", "recall", "finish"]] * 3,
         ["finish"],
     ]
 
@@ -186,7 +185,7 @@ async def test_an_agent_of_ones_own_takes_ten_lines() -> None:
     class Titler(Agent[Title]):
         context_strategy, name, result = TitleStrategy, "titler", Title
 
-    found = await Titler(Means(driver=Driver(call("finish", title="Fine")))).run(marked_state(), Session())
+    found = await Titler(Means(driver=Driver(call("finish", title="Fine")))).run(marked_state(sections=()), Session())
     assert found == Title(title="Fine")
 
 

@@ -30,7 +30,7 @@ def desk(session: Session | None = None) -> tuple[Desk, Session]:
 
 async def asked(arguments: Mapping[str, Any], session: Session | None = None) -> tuple[str, Session]:
     there, session = desk(session)
-    return (await there.answer("look_up", arguments)).text, session
+    return (await there.answer("recall", arguments)).text, session
 
 
 def accesses(session: Session) -> list[AccessRecorded]:
@@ -39,8 +39,19 @@ def accesses(session: Session) -> list[AccessRecorded]:
 
 async def test_the_list_says_what_there_is_without_showing_it() -> None:
     text, _ = await asked({"reference": "list"})
-    assert "task:T1: made the parser" in text and "task:T1#diff (" in text
-    assert "colour" not in text
+    assert "task:T1#diff (33 characters)" in text and "task:T1#review" in text
+    assert "colour" not in text and "made the parser" not in text
+
+
+async def test_a_large_part_has_a_handle_of_its_own() -> None:
+    large = "\n".join(f"line {number}" for number in range(300))
+    session = Session(budget=4_000)
+    there = Desk("developer", session, (TaskOutcome(task_id="T1", parts={"diff": large}),))
+    listed = (await there.answer("recall", {"reference": "list"})).text
+    handle = listed.split("characters, ")[1].rstrip(")")
+    assert handle.startswith("artifact://diff/")
+    asked_for = {"reference": handle, "lines": {"start": 7, "end": 8}}
+    assert (await there.answer("recall", asked_for)).text == "line 6\nline 7"
 
 
 @pytest.mark.parametrize(
@@ -80,8 +91,8 @@ async def test_every_access_is_recorded_and_explained() -> None:
     session.append({"role": "user", "content": "go on"})
     session.compile()
     there, _ = desk(session)
-    await there.answer("look_up", {"reference": "task:T1#diff", "lines": {"start": 1, "end": 2}})
-    await there.answer("look_up", {"reference": "task:T9"})
+    await there.answer("recall", {"reference": "task:T1#diff", "lines": {"start": 1, "end": 2}})
+    await there.answer("recall", {"reference": "task:T9"})
     first, second = accesses(session)
     assert (first.agent, first.reference, first.part, first.found) == ("developer", "task:T1#diff", "lines 1–2", True)
     assert first.tokens > 0 and not second.found
@@ -107,11 +118,11 @@ async def test_every_access_is_recorded_and_explained() -> None:
 )
 async def test_a_wrong_question_gets_an_answer_that_helps(arguments: Mapping[str, Any]) -> None:
     there, _ = desk()
-    answer = await there.answer("look_up", arguments)
+    answer = await there.answer("recall", arguments)
     assert answer.outcome == "error" and answer.text.startswith("error: ") and "list" in answer.text
 
 
 @given(st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.integers())))
 async def test_whatever_a_model_asks_it_gets_an_answer(arguments: dict[str, Any]) -> None:
     there, _ = desk()
-    assert (await there.answer("look_up", arguments)).text
+    assert (await there.answer("recall", arguments)).text

@@ -6,7 +6,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from foveate.agents import Agent, Architect, Developer, Means, Reviewer
+from foveate.agents import Agent, Architect, Desk, Developer, Means, Reviewer
 from foveate.integrations.pydantic_ai import PydanticAIDriver
 from foveate.log.state import AgentState
 from foveate.session import Session
@@ -20,15 +20,22 @@ RESULTS = {
 MATRIX = {
     "architect": {
         "Issue": {"ISSUE-TITLE", "ISSUE-DESCRIPTION"},
-        "Design": {"DESIGN-TITLE", "DESIGN-GOAL", "DESIGN-COMPONENT", "DESIGN-FILE"},
+        "Design": {marker for marker in MARKERS if marker.startswith("DESIGN-")},
+        "Computed Context": {"CONTEXT-WORDS"},
     },
     "developer": {
         "Task": {"NOW-DESCRIPTION", "NOW-CRITERION"},
         "Files": {"NOW-PATH"},
         "Steps": {"NOW-STEP", "NOW-CODE", "NOW-COMMAND", "NOW-EXPECTED"},
         "Review": {"REVIEW-COMMENT"},
+        "Computed Context": {"CONTEXT-WORDS"},
     },
-    "reviewer": {"Task": {"NOW-DESCRIPTION"}, "Criteria": {"NOW-CRITERION"}, "Diff": {"DIFF-LINE"}},
+    "reviewer": {
+        "Task": {"NOW-DESCRIPTION"},
+        "Criteria": {"NOW-CRITERION"},
+        "Diff": {"DIFF-LINE"},
+        "Computed Context": {"CONTEXT-WORDS"},
+    },
 }
 
 
@@ -64,14 +71,15 @@ def sections(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("make", [Architect, Developer, Reviewer])
 async def test_every_marker_is_in_exactly_the_sections_it_belongs_to(make: type[Agent]) -> None:
-    messages, _ = await received(make, marked_state())
+    messages, info = await received(make, marked_state())
     system, user = words(messages)
+    tools = "".join(f"{tool.description}{tool.parameters_json_schema}" for tool in info.function_tools)
     shown = sections(user)
     assert shown.keys() == MATRIX[make.name].keys()
     for marker in MARKERS:
         places = {name for name, content in shown.items() if marker in content}
         assert places == {name for name, markers in MATRIX[make.name].items() if marker in markers}, marker
-        assert marker not in system
+        assert marker not in system and marker not in tools
         # And nowhere else in the request: not between sections, not in a second message.
         assert user.count(marker) == sum(content.count(marker) for content in shown.values())
 
@@ -94,5 +102,19 @@ async def test_the_persona_reaches_the_model() -> None:
 async def test_the_tools_reach_the_model_and_a_result_of_the_right_form_is_demanded(make: type[Agent]) -> None:
     _, info = await received(make, marked_state())
     tools = {tool.name: tool.parameters_json_schema for tool in info.function_tools}
-    assert set(tools) == {"look_up", "finish"}
+    assert set(tools) == {"recall", "finish"}
     assert set(RESULTS[make.name]) <= set(tools["finish"]["properties"])
+
+
+async def test_what_an_agent_may_ask_for_is_named_and_not_said() -> None:
+    """Looking at what there is shows no words of others; only asking for it does, and that is recorded."""
+    desk = Desk("developer", session := Session(budget=8_000), marked_state().outcomes)
+    listed = (await desk.answer("recall", {"reference": "list"})).text
+    refused = (await desk.answer("recall", {"reference": "task:DONE#nothing"})).text
+    assert not any(marker in listed + refused for marker in MARKERS)
+    assert (await desk.answer("recall", {"reference": "task:DONE#notes"})).text == "OUTCOME-NOTES"
+    assert [one.reference for one in session.preview().explain().accesses] == [
+        "list",
+        "task:DONE#nothing",
+        "task:DONE#notes",
+    ]

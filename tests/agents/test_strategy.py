@@ -84,9 +84,8 @@ def test_no_override_is_the_usual_way():
 
 def test_an_override_that_is_too_large_is_refused_before_it_is_sent():
     strategy = Verbatim([{"role": "user", "content": "word " * 2_000}])
-    strategy._compiler = PipelineCompiler(budget=TokenBudget(window=1_000))
     with pytest.raises(BudgetError, match="`override` needs"):
-        strategy.compile(AgentState())
+        strategy.compile(AgentState(), PipelineCompiler(budget=TokenBudget(window=1_000)))
 
 
 def test_a_recorded_override_is_rebuilt_as_it_was_sent_and_the_history_goes_on():
@@ -139,7 +138,7 @@ def test_a_design_shows_the_fields_it_has():
 
 
 def test_a_review_without_a_task_is_by_the_issue():
-    view = ReviewerContextStrategy().compile(marked_state(plan=None))
+    view = ReviewerContextStrategy().compile(marked_state(plan=None, sections=()))
     assert [section.name for section in view.sections] == ["Issue", "Diff"]
 
 

@@ -136,6 +136,7 @@ def recall() -> RecallOutcome:
             _recall_table("tau-bench, joined", {"foveate": 0.3, "recency": 0.1, "bm25": 0.2}),
             _recall_table("generated conversations", {"foveate": 0.3, "recency": 0.05, "bm25": 0.4}),
         ),
+        methods={"foveate": "Session(budget=B).compile()", "recency": "the newest whole messages that fit"},
     )
 
 

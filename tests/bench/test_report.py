@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from bench.blocks import Items, Table
 from bench.outcome import ReplayOutcome, saved
+from bench.participants import violations
 from bench.report import BEGIN, END, headline, refreshed, written
+from bench.standings import contests
 from markdown_it import MarkdownIt
 from tests.bench.report_outcomes import engine, growth, recall, replay
 
@@ -290,8 +293,9 @@ def test_no_text_of_a_plot_covers_another(folder: Path, browser_page: Visit) -> 
 
 
 def test_the_headline_has_foveate_the_strongest_peers_and_the_untouched_history() -> None:
-    """Peers are chosen by rule, one arm for each package, and only such as can be sent."""
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in headline(replay()).splitlines()]
+    """Peers are chosen by rule, one arm for each package and the cheapest of all, and only such as can be sent."""
+    table, note = headline(replay()).split("\n\n")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
 
     assert rows[0] == [
         "",
@@ -304,9 +308,59 @@ def test_the_headline_has_foveate_the_strongest_peers_and_the_untouched_history(
     names = [row[0] for row in rows[2:]]
     assert names[0] == "**foveate**"
     assert names[-1] == "untouched"
-    assert len(names) == 8
+    assert len(names) <= 10
+    assert {"**foveate-patient**", "**foveate-transparent**"} < set(names)
     assert {"langchain-trim", "haystack-sliding", "agent-framework-truncation"} < set(names)
     assert not {"autogen-token-limited", "langchain-clear", "pydantic-ai-harness-tiered"} & set(names)
+
+    assert "12 sessions with 480 calls at 8,000 tokens and 12 sessions with 480 calls at 32,000 tokens" in note
+    assert "\n" not in note
+
+
+def test_calls_without_a_request_are_listed_with_their_reason() -> None:
+    """Of an arm that was given up for its time one sees at how many calls, and why."""
+    outcome = replay(count=12, sessions=2, budgets=(8_000,))
+    reason = "codex-0001 call 7: failed: given up: it took more than 60 s for the calls before"
+    slow = tuple(replace(row, sent=25, failed=15) for row in outcome.runs[0].tallies["langchain-clear"])
+    run = replace(
+        outcome.runs[0],
+        tallies={**outcome.runs[0].tallies, "langchain-clear": slow},
+        problems={"langchain-clear": (reason, reason.replace("7", "8"))},
+    )
+
+    blocks = violations(contests(replace(outcome, runs=(run,))), "make")
+
+    (table,) = [block for block in blocks if isinstance(block, Table)]
+    assert [row.cells for row in table.rows] == [
+        ("langchain-clear", "8,000, recorded", reason.partition(": ")[2], "30", "0", "80")
+    ]
+    (examples,) = [block for block in blocks if isinstance(block, Items)]
+    assert examples.items == (f"**langchain-clear**, 8,000 tokens, recorded: `{reason}`",)
+
+
+def test_what_was_left_out_is_said(tmp_path: Path) -> None:
+    """Of the engine's arms and sessions, and of logs that could not be read."""
+    left_out = ("drop-exact, codex-2: the time was up",)
+    rows = (replace(engine().rows[0], calls=33, refused=7), *engine().rows[1:])
+    saved(replace(engine(), rows=rows, left_out=left_out), tmp_path / "results" / "engine.json")
+    saved(replace(SMALL["replay"](), left_out=("log.jsonl: no session",)), tmp_path / "results" / "replay.json")
+
+    written(tmp_path)
+
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert f"- {left_out[0]}\n" in text
+    assert re.search(r"^\| untouched \| claude\\_code-1 \| 33 \|.*\| 7 \|$", text, re.MULTILINE)
+    assert "Logs that were left out (1):\n\n- log.jsonl: no session" in text
+
+
+def test_the_page_says_how_methods_of_recall_work_and_how_alike_generated_sessions_are(folder: Path) -> None:
+    """Both stand beside the numbers they belong to."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+
+    assert "- **recency**: the newest whole messages that fit." in text
+    assert "| references due at a call | 3.00 | 3.00 |" in text
+    assert "python -m bench.likeness" in text
+    assert "a single one has 8 % at 8,000 tokens and 8 % at 32,000 tokens" in text
 
 
 def test_the_readme_gets_the_headline_between_its_marks(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from html import unescape
 from itertools import pairwise
 
 from bench.blocks import Heading, Items, code, literal, markdown, milliseconds, number
-from bench.placement import Box, beside, spread
+from bench.placement import Box, beside, line_to, spread
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -72,3 +72,29 @@ def test_labels_lie_inside_and_apart(points: list[tuple[float, float]]) -> None:
 
     assert all(box.is_inside(bounds) for box in boxes)
     assert all(one.overlap(other) == 0 for place, one in enumerate(boxes) for other in boxes[place + 1 :])
+
+
+def test_a_line_to_a_label_goes_round_other_labels() -> None:
+    """A label whose near places are taken stands off, with a line that crosses no other."""
+    bounds = Box(450, 250, 900, 500)
+    points = [(450.0 + 3 * step, 250.0) for step in range(8)]
+
+    boxes = beside(points, [(110, 14)] * len(points), bounds)
+    lines = [(place, line) for place, point in enumerate(points) if (line := line_to(boxes[place], point))]
+
+    assert lines
+    assert not [
+        place for place, line in lines for other in range(8) if other != place and boxes[other].is_crossed(line)
+    ]
+
+
+def test_a_line_crosses_a_box_only_where_it_goes_through_it() -> None:
+    """Level, upright, aslant, or past it."""
+    box = Box(10, 10, 4, 4)
+
+    assert box.is_crossed(((0, 10), (20, 10)))
+    assert box.is_crossed(((10, 0), (10, 20)))
+    assert box.is_crossed(((0, 0), (20, 20)))
+    assert not box.is_crossed(((0, 10), (7, 10)))
+    assert not box.is_crossed(((0, 13), (20, 13)))
+    assert not box.is_crossed(((0, 0), (20, 5)))

@@ -11,8 +11,15 @@ from bench.verdicts import behind, behind_elsewhere, duels, flatness, verdicts
 from tests.bench.report_outcomes import STAMP, engine, growth, recall
 
 SESSIONS = tuple(SessionInfo(name=f"s{n}", source="codex", messages=9, calls=100, tokens=9_000) for n in range(2))
-UNBEATEN = "Nothing valid and within the budget is both cheaper and keeps more, at Anthropic"
-BEATEN = "For each peer as it comes there is a setting of Foveate that is cheaper and keeps more"
+UNBEATEN = (
+    "No other arm that is valid and within the budget is both cheaper and keeps more than Foveate as it comes, at "
+    "Anthropic"
+)
+BEATEN = "For each peer as it comes there is a setting of Foveate that is cheaper and keeps more, at Anthropic"
+ALL_BEATEN = (
+    "For each other arm at all that is valid and within the budget there is a setting of Foveate that is cheaper and "
+    "keeps more, at Anthropic"
+)
 SENDABLE = "Every request of Foveate is valid and within the budget"
 
 
@@ -76,6 +83,35 @@ def test_an_arm_that_is_better_in_one_thing_only_does_not_beat_foveate(cost: flo
     assert not holds(found, BEATEN)[0]
 
 
+def test_a_setting_of_its_own_that_is_ahead_is_named_and_is_no_rival() -> None:
+    """Foveate is compared with others; which of its settings does better is said beside it."""
+    arms = {"foveate": tally(0.3, 90), "lean": tally(0.2, 95), "peer": tally(0.25, 80)}
+    found = outcome((8_000, arms), settings=("foveate", "lean"))
+
+    is_so, numbers = holds(found, UNBEATEN)
+    assert is_so
+    assert numbers.endswith("ahead of it among Foveate's own settings: lean 0.20 / 0.950")
+    assert [one.numbers for one in behind(contests(found))] == ["foveate 0.300, better peer 0.250"] * 3
+
+
+def test_a_peer_is_beaten_at_each_provider_or_named_there() -> None:
+    """Each provider's prices are asked by themselves, and any setting will do."""
+    ours = replace(tally(0.3, 90), cost=(0.3, 0.3, 0.3))
+    peer = replace(tally(0.4, 80), cost=(0.4, 0.4, 0.2))
+    found = outcome((8_000, {"foveate": ours, "peer": peer}))
+
+    assert holds(found, BEATEN) == (True, "1 of 1")
+    assert holds(found, BEATEN.replace("Anthropic", "Gemini")) == (False, "0 of 1; not: peer 0.20 / 0.800")
+    assert duels(contests(found)[0], contests(found))[0].providers == (True, True, False)
+
+
+def test_arms_that_no_setting_beats_on_both_are_named() -> None:
+    """Peers or not, default or not; those that are set apart do not count."""
+    arms = {"foveate": tally(0.3, 90), "dear": tally(0.5, 95), "worse": tally(0.4, 80), "wrong": tally(0.1, 99, over=9)}
+
+    assert holds(outcome((8_000, arms)), ALL_BEATEN) == (False, "1 of 2; not: dear 0.50 / 0.950")
+
+
 @pytest.mark.parametrize("wrong", ["invalid", "over", "failed", "refused"])
 def test_an_arm_that_goes_wrong_too_often_is_set_apart_but_named(wrong: str) -> None:
     """More than one call in a hundred is too often; just one is not."""
@@ -92,7 +128,7 @@ def test_refused_calls_are_counted_against_foveate() -> None:
     found = outcome((8_000, {"foveate": ours, "peer": tally(0.2, 80)}))
 
     assert holds(found, SENDABLE)[0]
-    assert holds(found, "Foveate refuses no call") == (False, "10 of 200 refused")
+    assert holds(found, "Foveate refuses no call") == (False, "10 of 200 refused: foveate 10")
     assert holds(found, UNBEATEN) == (True, "foveate 0.10 / 0.900; Foveate's cost is that of 190 of 200 calls")
     assert not holds(found, BEATEN)[0]
 
@@ -165,7 +201,7 @@ def test_what_is_behind_elsewhere_is_named() -> None:
     found = {one.where.partition(",")[0]: one.numbers for one in behind_elsewhere(growth(), engine(), recall())}
 
     assert "foveate 4.1, better untouched" in found["growth"]
-    assert "bm25 0.40 against 0.30 at 500" in found["recall"]
+    assert found["recall"].startswith("bm25 0.400 against 0.300 at 500, bm25 0.520 against 0.420 at 1,000")
     assert "real engine" not in found
     assert behind_elsewhere(None, None, None) == []
 

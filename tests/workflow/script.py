@@ -77,7 +77,7 @@ def reply(payload: Payload) -> dict[str, Any]:
 
 def _architect(payload: Payload) -> dict[str, Any]:
     issue = needed(payload, "Issue")["Issue"]
-    seen = results(payload)
+    seen = [one for one in results(payload) if not one.startswith("error")]
     if not seen:
         return call("list_files")
     if "calc.py" not in seen[0]:

@@ -59,6 +59,6 @@ def test_a_small_local_model_is_asked_by_developer_and_reviewer(tmp_path: Path) 
         "write_file",
         "edit_file",
         "run_command",
-        "look_up",
+        "recall",
         "finish",
     }

@@ -51,19 +51,33 @@ class Agent(Generic[Result]):
     All that it knows of its progress is in the session: after a kill it goes on where the log ends.
     """
 
-    context_strategy: ClassVar[type[ContextStrategy]]
+    context_strategy: ClassVar[Callable[..., ContextStrategy]]
     name: ClassVar[str]
     result: ClassVar[type[msgspec.Struct]]
 
-    def __init__(self, means: Means, tools: Sequence[Toolset] = (), *, strategy: ContextStrategy | None = None) -> None:
+    def __init__(self, means: Means, tools: Sequence[Toolset] = (), *, persona: str | None = None) -> None:
         self.means = means
         self.tools = tuple(tools)
-        self.strategy = strategy or self.context_strategy()
+        self.persona = persona
+        self.strategy = self.make_strategy()
+
+    def make_strategy(self) -> ContextStrategy:
+        """The strategy; an agent that has a persona gives it to its own."""
+        return self.context_strategy()
+
+    def problem(self, result: Result) -> str | None:
+        """What is wrong with a result of the right form; the model is told and may correct it."""
+        return None
+
+    @property
+    def label(self) -> str:
+        """The agent's name, with its persona if it has one."""
+        return f"{self.name} ({self.persona})" if self.persona else self.name
 
     def frame(self, session: Session, outcomes: Sequence[TaskOutcome] = ()) -> Desk:
         """Give a session the agent's system prompt and tools; the desk answers what the agent asks for."""
-        desk = Desk(self.name, session, tuple(outcomes))
-        definitions = [*(one for tools in self.tools for one in tools.definitions), *desk.definitions, self._finish()]
+        desk = Desk(self.label, session, tuple(outcomes), clock=self.means.clock)
+        definitions = list(self._all(desk))
         # Framing that is the same is not written again: it would look like a break of the cache.
         if session.context.system != self.strategy.system_prompt or list(session.context.tools) != definitions:
             session.reframe(system=self.strategy.system_prompt, tools=definitions)
@@ -84,8 +98,8 @@ class Agent(Generic[Result]):
             "or raise `--steps`"
         )
 
-    def seen(self, state: AgentState, session: Session) -> dict[str, Any]:
-        """What strategy and state give to a compile of the session."""
+    def seen(self, state: AgentState) -> dict[str, Any]:
+        """What strategy and state give to a compile of the agent's session."""
         override = self.strategy.override(state)
         if override is not None:
             return {"override": override}
@@ -95,7 +109,7 @@ class Agent(Generic[Result]):
         if _asked(session) == self.means.most_steps - 1:
             # The last chance: whoever can only finish does.
             session.reframe(tools=[self._finish()])
-        view = session.compile(now=self.means.clock(), **self.seen(state, session))
+        view = session.compile(now=self.means.clock(), **self.seen(state))
         schema = Schema(name=FINISH, definition=_schema(self.result))
         reply = await self.means.driver.generate(view.request, schema, on_text=self.means.on_text)
         session.append(reply.message, time=self.means.clock())
@@ -105,10 +119,10 @@ class Agent(Generic[Result]):
     async def _settle(self, session: Session, desk: Desk) -> Result | None:
         """Answer what the model called and nobody has answered yet; the result, once there is one."""
         for call in _open_calls(session):
-            self.means.on_call(self.name, call)
+            self.means.on_call(self.label, call)
             answer = await self._answer(call, desk)
             session.append({"role": "tool", "tool_call_id": call.id, "content": answer.text}, time=self.means.clock())
-            self.means.on_answer(self.name, call, answer)
+            self.means.on_answer(self.label, call, answer)
         accepted = _accepted(session)
         if accepted is not None:
             return self._parsed(_arguments(accepted))  # type: ignore[return-value]  # ClassVars know no type variable
@@ -125,11 +139,10 @@ class Agent(Generic[Result]):
         except msgspec.DecodeError as error:
             return Answer(text=f"error: the arguments of {call.name} are no JSON object: {error}", outcome="error")
         if call.name == FINISH:
-            try:
-                self._parsed(arguments)
-            except msgspec.ValidationError as error:
-                return Answer(text=f"error: not accepted: {error}; correct it and call {FINISH} again", outcome="error")
-            return Answer(text=_ACCEPTED)
+            wrong = self._wrong(arguments)
+            if wrong is None:
+                return Answer(text=_ACCEPTED)
+            return Answer(text=f"error: not accepted: {wrong}; correct it and call {FINISH} again", outcome="error")
         for tools in (*self.tools, desk):
             if call.name in {one["function"]["name"] for one in tools.definitions}:
                 return await tools.answer(call.name, arguments)
@@ -140,6 +153,12 @@ class Agent(Generic[Result]):
         for tools in (*self.tools, desk):
             yield from tools.definitions
         yield self._finish()
+
+    def _wrong(self, arguments: Mapping[str, Any]) -> str | None:
+        try:
+            return self.problem(self._parsed(arguments))  # type: ignore[arg-type]  # ClassVars know no type variable
+        except msgspec.ValidationError as error:
+            return str(error)
 
     def _parsed(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
         return msgspec.convert(arguments, self.result)
@@ -157,9 +176,8 @@ class Agent(Generic[Result]):
 
 def _schema(result: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema of a result, self-contained."""
-    (found,), components = msgspec.json.schema_components([result], ref_template="#/$defs/{name}")
+    _, components = msgspec.json.schema_components([result], ref_template="#/$defs/{name}")
     whole: dict[str, Any] = components.pop(result.__name__)
-    del found
     return {**whole, "$defs": components} if components else whole
 
 

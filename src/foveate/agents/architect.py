@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from foveate.agents.agent import Agent
 from foveate.agents.strategy import ContextStrategy
@@ -50,9 +50,13 @@ class ArchitectContextStrategy(ContextStrategy):
 class Architect(Agent[TaskDAG]):
     """Makes the plan."""
 
-    context_strategy: ClassVar[type[ContextStrategy]] = ArchitectContextStrategy
+    context_strategy = ArchitectContextStrategy
     name = "architect"
     result = TaskDAG
+
+    def problem(self, result: TaskDAG) -> str | None:
+        """A plan needs tasks."""
+        return None if result.tasks else "the plan has no tasks"
 
 
 def _rendered(design: Design) -> str:

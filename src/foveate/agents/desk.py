@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -13,12 +14,15 @@ from foveate.errors import FoveateError
 from foveate.log.events import AccessRecorded
 from foveate.log.messages import MessageMeta, text_message
 from foveate.recall import excerpt
+from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
 from foveate.work.models import TaskOutcome
 
-NAME: Final = "look_up"
+NAME: Final[str] = RECALL_TOOL["function"]["name"]
 _LIST: Final = "list"
 _HANDLE: Final = 16
+# A part above it has a handle of its own.
+_LARGE: Final = 500
 
 _DESCRIPTION: Final = (
     "Get something that you were not shown. `reference` is `list` to see what there is; `task:ID` for what came of "
@@ -42,10 +46,24 @@ class _Asked(msgspec.Struct, forbid_unknown_fields=True):
 class Desk:
     """Answers an agent from the outcomes of other tasks, artifacts, and its own session; each access is recorded."""
 
-    def __init__(self, agent: str, session: Session, outcomes: tuple[TaskOutcome, ...] = ()) -> None:
+    def __init__(
+        self,
+        agent: str,
+        session: Session,
+        outcomes: tuple[TaskOutcome, ...] = (),
+        *,
+        clock: Callable[[], float | None] = lambda: None,
+    ) -> None:
         self._agent = agent
         self._session = session
+        self._clock = clock
         self._outcomes = {outcome.task_id: outcome for outcome in outcomes}
+        self._artifacts = {
+            _handle(part, text): text
+            for outcome in outcomes
+            for part, text in outcome.parts.items()
+            if len(text) > _LARGE
+        }
 
     @property
     def definitions(self) -> tuple[dict[str, Any], ...]:
@@ -82,16 +100,13 @@ class Desk:
         return Answer(text=text)
 
     def _listed(self) -> str:
-        lines = [
-            f"task:{outcome.task_id}#{part} ({len(text):,} characters)"
-            for outcome in self._outcomes.values()
-            for part, text in outcome.parts.items()
-        ]
-        said = [f"task:{outcome.task_id}: {outcome.summary}" for outcome in self._outcomes.values()]
-        return "\n".join([*said, *lines]) or "nothing: no other task is finished yet"
+        lines = [line for outcome in self._outcomes.values() for line in _parts(outcome)]
+        return "\n".join(lines) or "nothing: no other task is finished yet"
 
     def _found(self, reference: str, asked: _Asked) -> str:
         lines = (asked.lines.start, asked.lines.end) if asked.lines is not None else None
+        if reference in self._artifacts:
+            return _excerpt(reference, self._artifacts[reference], lines, asked.query)
         if not reference.startswith("task:"):
             if reference.startswith("artifact://") and len(reference.rpartition("/")[2]) < _HANDLE:
                 # A store finds shorter ones too, but then one could come upon texts that were shown to nobody.
@@ -104,18 +119,32 @@ class Desk:
         if part and part not in outcome.parts:
             raise FoveateError(f"{task_id!r} has no part {part!r}; it has {', '.join(outcome.parts) or 'none'}")
         text = outcome.parts[part] if part else _whole(outcome)
-        return excerpt(text_message(reference, "tool", text, MessageMeta()), lines=lines, query=asked.query)
+        return _excerpt(reference, text, lines, asked.query)
 
     def _record(self, asked: _Asked, text: str, *, found: bool) -> None:
         span = f"lines {asked.lines.start}–{asked.lines.end}" if asked.lines is not None else ""
         part = " ".join(piece for piece in (span, f"about {asked.query!r}" if asked.query else "") if piece)
         tokens = counter_for(None).count(text)
         self._session.record(
-            AccessRecorded(agent=self._agent, reference=asked.reference, part=part, tokens=tokens, found=found)
+            AccessRecorded(agent=self._agent, reference=asked.reference, part=part, tokens=tokens, found=found),
+            time=self._clock(),
         )
 
 
 def _whole(outcome: TaskOutcome) -> str:
-    about = f"task:{outcome.task_id}"
-    parts = [f"{name}: {len(text):,} characters, `{about}#{name}`" for name, text in outcome.parts.items()]
-    return "\n".join([outcome.summary or "(no summary)", *parts])
+    return "\n".join([outcome.summary or "(no summary)", *_parts(outcome)])
+
+
+def _parts(outcome: TaskOutcome) -> Iterator[str]:
+    for part, text in outcome.parts.items():
+        handle = f", {_handle(part, text)}" if len(text) > _LARGE else ""
+        yield f"task:{outcome.task_id}#{part} ({len(text):,} characters{handle})"
+
+
+def _handle(part: str, text: str) -> str:
+    """The handle that a store has a text under."""
+    return f"artifact://{part}/{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:_HANDLE]}"
+
+
+def _excerpt(reference: str, text: str, lines: tuple[int, int] | None, query: str | None) -> str:
+    return excerpt(text_message(reference, "tool", text, MessageMeta()), lines=lines, query=query)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import msgspec
 
@@ -61,7 +60,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 class Developer(Agent[Work]):
     """Carries out a task."""
 
-    context_strategy: ClassVar[type[ContextStrategy]] = DeveloperContextStrategy
+    context_strategy = DeveloperContextStrategy
     name = "developer"
     result = Work
 

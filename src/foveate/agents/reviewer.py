@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import msgspec
 
-from foveate.agents.agent import Agent, Means
+from foveate.agents.agent import Agent
 from foveate.agents.strategy import ContextStrategy, fenced
-from foveate.agents.toolset import Toolset
-from foveate.compiler.compilers import Compiler
 from foveate.errors import ConfigError
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
@@ -35,8 +33,7 @@ class ReviewerContextStrategy(ContextStrategy):
     )
     ALLOWED_SECTIONS = frozenset({"Task", "Issue", "Criteria", "Diff", "Computed Context"})
 
-    def __init__(self, persona: str = GENERAL, *, compiler: Compiler | None = None) -> None:
-        super().__init__(compiler=compiler)
+    def __init__(self, persona: str = GENERAL) -> None:
         if not persona.strip():
             raise ConfigError(f"`persona` needs a name, such as {', '.join(PERSONAS)}; got {persona!r}")
         self.persona = persona.strip()
@@ -65,6 +62,12 @@ class ReviewerContextStrategy(ContextStrategy):
         yield ContextSection(name="Diff", content=diff, source="state.code_changes", tier="stable")
 
 
+def known_persona(name: str) -> str:
+    """A persona by its name, however it is written; one that we do not know as it is."""
+    plain = " ".join(name.split())
+    return next((known for known in PERSONAS if known.casefold() == plain.casefold()), plain)
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a reviewer thinks."""
 
@@ -76,9 +79,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 class Reviewer(Agent[Verdict]):
     """Judges a change as one persona."""
 
-    context_strategy: ClassVar[type[ContextStrategy]] = ReviewerContextStrategy
+    context_strategy = ReviewerContextStrategy
     name = "reviewer"
     result = Verdict
 
-    def __init__(self, means: Means, tools: Sequence[Toolset] = (), *, persona: str = GENERAL) -> None:
-        super().__init__(means, tools, strategy=ReviewerContextStrategy(persona))
+    def make_strategy(self) -> ContextStrategy:
+        """The strategy with the persona that looks."""
+        return self.context_strategy(self.persona or GENERAL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, final
 
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.compilers import Compiler, PragmaticCompiler
@@ -22,14 +22,11 @@ class ContextStrategy(ABC):
     """Decides what one kind of agent sees: a system prompt that never changes, and sections made from the state.
 
     A subclass says which sections there are; the compiler puts them around the agent's own history, keeps the budget,
-    recalls and explains. Without a `compiler` nothing is reduced.
+    recalls and explains.
     """
 
     SYSTEM_PROMPT: ClassVar[str] = ""
     ALLOWED_SECTIONS: ClassVar[frozenset[str]] = frozenset()
-
-    def __init__(self, *, compiler: Compiler | None = None) -> None:
-        self._compiler = compiler or PragmaticCompiler()
 
     @property
     def system_prompt(self) -> str:
@@ -44,8 +41,10 @@ class ContextStrategy(ABC):
         """Messages to send as they are instead of everything else, even none; None is the usual way."""
         return None
 
-    def compile(self, state: AgentState) -> CompiledContext:
-        """What the agent sees now; what this returns is what goes over the wire."""
+    @final
+    def compile(self, state: AgentState, compiler: Compiler | None = None) -> CompiledContext:
+        """What the agent sees now; the session of an agent sends the same. Without a `compiler` nothing is reduced."""
+        compiler = compiler or PragmaticCompiler()
         context = state.context
         if context.system != (self.system_prompt or None):
             framing = FramingSet(
@@ -57,10 +56,10 @@ class ContextStrategy(ABC):
             context = context.with_events([framing])
         override = self.override(state)
         if override is not None:
-            return self._compiler.compile(
+            return compiler.compile(
                 replace(state, context=context, sections=(), override=tuple(decode_any(list(override))))
             )
-        return self._compiler.compile(replace(state, context=context, sections=self.checked(state)))
+        return compiler.compile(replace(state, context=context, sections=self.checked(state)))
 
     def checked(self, state: AgentState) -> tuple[ContextSection, ...]:
         """The sections for a state, those that came with it last; one that is not allowed is an error."""

@@ -32,9 +32,14 @@ ModelName = Annotated[
 ]
 
 
+def wanted_model(name: str | None) -> str | None:
+    """The model that is given, or that the environment names."""
+    return name or os.environ.get(VARIABLE) or None
+
+
 def chosen_model(name: str | None) -> str:
-    """The model that is meant."""
-    chosen = name or os.environ.get(VARIABLE)
+    """The model that is meant; an error if there is none."""
+    chosen = wanted_model(name)
     if not chosen:
         raise ConfigError(
             f"no model was chosen; give `--model`, such as openai:gpt-5.1 (its key in the environment), or "

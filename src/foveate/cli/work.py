@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foveate.cli.models import ModelName, chosen_model
+from foveate.cli.models import ModelName, chosen_model, wanted_model
 from foveate.cli.output import AsJson, print_json, print_table, say
 from foveate.cli.phrases import shown
 from foveate.cli.source import reported
@@ -22,13 +22,22 @@ Budget = Annotated[
     int | None,
     typer.Option("--budget", metavar="TOKENS", min=500, help="The most tokens of a request.", show_default="32000"),
 ]
-Rounds = Annotated[int, typer.Option("--rounds", min=1, help="How often a task is tried before it is given up.")]
-Steps = Annotated[int, typer.Option("--steps", min=1, help="How many requests an agent may make for one thing.")]
+Rounds = Annotated[
+    int | None,
+    typer.Option("--rounds", min=1, help="How often a task is tried before it is given up.", show_default="3"),
+]
+Steps = Annotated[
+    int | None,
+    typer.Option("--steps", min=1, help="How many requests an agent may make for one thing.", show_default="40"),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Run commands of the developer without asking for each.")]
-Commit = Annotated[bool, typer.Option("--commit", help="Commit each approved task to the repository.")]
-Architect = Annotated[str, typer.Option("--architect", metavar="AGENT", help="Who plans.")]
-Developer = Annotated[str, typer.Option("--developer", metavar="AGENT", help="Who carries out tasks.")]
-Reviewer = Annotated[str, typer.Option("--reviewer", metavar="AGENT", help="Who reviews.")]
+Commit = Annotated[
+    bool | None,
+    typer.Option("--commit/--no-commit", help="Commit each approved task to the repository.", show_default="no"),
+]
+Architect = Annotated[str | None, typer.Option("--architect", metavar="AGENT", help="Who plans; `module:Class`.")]
+Developer = Annotated[str | None, typer.Option("--developer", metavar="AGENT", help="Who carries out tasks.")]
+Reviewer = Annotated[str | None, typer.Option("--reviewer", metavar="AGENT", help="Who reviews.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The name of a run; `foveate work list` lists them.")]
 
 
@@ -47,16 +56,16 @@ def run_command(
     ] = None,
     name: Annotated[str | None, typer.Option("--name", metavar="RUN", help="The name of the run.")] = None,
     budget: Budget = None,
-    rounds: Rounds = 3,
-    steps: Steps = 40,
+    rounds: Rounds = None,
+    steps: Steps = None,
     yes: Yes = False,
-    commit: Commit = False,
+    commit: Commit = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only print what each agent would see; no model is asked.")
     ] = False,
-    architect: Architect = "architect",
-    developer: Developer = "developer",
-    reviewer: Reviewer = "reviewer",
+    architect: Architect = None,
+    developer: Developer = None,
+    reviewer: Reviewer = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -66,18 +75,26 @@ def run_command(
     """
     with reported():
         # Not on top: `--help` and other commands need not wait for agents.
-        from foveate.cli.work_run import How, begun_with, carry_out, roles_named, unused_name
+        from foveate.cli.work_run import Options, begin, begun_with, unused_name
         from foveate.cli.work_views import print_views
 
-        roles = roles_named(architect, developer, reviewer)
-        begun, given = begun_with(issue, design, plan, repo=repo, personas=persona)
+        options = Options(
+            model=wanted_model(model),
+            budget=budget,
+            rounds=rounds,
+            steps=steps,
+            commit=commit,
+            architect=architect,
+            developer=developer,
+            reviewer=reviewer,
+        )
+        begun, given = begun_with(issue, design, plan, repo=repo, personas=persona, options=options)
         if dry_run:
-            print_views(begun, given, roles, budget or 32_000)
+            print_views(begun, given)
             return
-        chosen = chosen_model(model)
+        chosen_model(options.model)
         with opened(store, system, create=True) as found:
-            how = How(roles=roles, budget=budget, rounds=rounds, steps=steps, yes=yes, commit=commit)
-            carry_out(found, name or unused_name(found, begun.issue.title), how, begun=begun, plan=given, model=chosen)
+            begin(found, name or unused_name(found, begun.issue.title), begun, given, yes=yes)
 
 
 @work_app.command("resume")
@@ -85,27 +102,37 @@ def resume_command(
     run: RunId,
     model: ModelName = None,
     budget: Budget = None,
-    rounds: Rounds = 3,
-    steps: Steps = 40,
+    rounds: Rounds = None,
+    steps: Steps = None,
     yes: Yes = False,
-    commit: Commit = False,
-    architect: Architect = "architect",
-    developer: Developer = "developer",
-    reviewer: Reviewer = "reviewer",
+    commit: Commit = None,
+    architect: Architect = None,
+    developer: Developer = None,
+    reviewer: Reviewer = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
-    """Go on with a run that was stopped, killed or failed on the way.
+    """Go on with a run that was stopped, killed or failed; options that are not given are as they were.
+
+    Tasks that failed get another chance, with as many rounds.
 
     Example: foveate work resume fix-rounding --yes
     """
     with reported(), opened(store, system) as found:
         # Not on top: `--help` and other commands need not wait for agents.
-        from foveate.cli.work_run import How, carry_out, roles_named
+        from foveate.cli.work_run import Options, go_on
 
-        roles = roles_named(architect, developer, reviewer)
-        how = How(roles=roles, budget=budget, rounds=rounds, steps=steps, yes=yes, commit=commit)
-        carry_out(found, run, how, model=model)
+        options = Options(
+            model=model,
+            budget=budget,
+            rounds=rounds,
+            steps=steps,
+            commit=commit,
+            architect=architect,
+            developer=developer,
+            reviewer=reviewer,
+        )
+        go_on(found, run, options, yes=yes)
 
 
 @work_app.command("show")
@@ -116,15 +143,15 @@ def show_command(run: RunId, as_json: AsJson = False, store: StorePlace = None, 
     """
     with reported(), opened(store, system) as found:
         # Not on top: `--help` and other commands need not wait for agents.
-        from foveate.cli.work_run import progress_of
+        from foveate.cli.work_run import progress_of, status_of
         from foveate.cli.work_views import as_data, print_progress
 
         progress = progress_of(found, run)
-        sessions = [info for info in found.sessions() if info.session_id.startswith(f"{run}/")]
+        sessions = [info for info in found.sessions() if info.tags.get("run") == run]
         if as_json:
-            print_json(as_data(run, progress, sessions))
+            print_json(as_data(run, status_of(found, run, progress), progress, sessions))
         else:
-            print_progress(run, progress, sessions)
+            print_progress(run, status_of(found, run, progress), progress, sessions)
 
 
 @work_app.command("list")
@@ -135,18 +162,18 @@ def list_command(as_json: AsJson = False, store: StorePlace = None, system: Syst
     """
     with reported(), opened(store, system) as found:
         # Not on top: `--help` and other commands need not wait for agents.
-        from foveate.cli.work_run import counts, runs_of
+        from foveate.cli.work_run import counts, runs_of, status_of
 
-        runs = runs_of(found)
+        runs = [(run, progress, status_of(found, run, progress)) for run, progress in runs_of(found)]
         if as_json:
-            print_json([{"run": run, "status": progress.status, **counts(progress)} for run, progress in runs])
+            print_json([{"run": run, "status": status, **counts(progress)} for run, progress, status in runs])
             return
         if not runs:
             say("no runs yet; begin one with `foveate work run ISSUE.md`")
             return
         rows = []
-        for run, progress in runs:
+        for run, progress, status in runs:
             title = progress.begun.issue.title if progress.begun is not None else ""
             done = counts(progress)
-            rows.append([shown(run), progress.status, f"{done['completed']}/{done['tasks']}", shown(title)])
+            rows.append([shown(run), status, f"{done['completed']}/{done['tasks']}", shown(title)])
         print_table({"run": "name", "status": "name", "tasks": "number", "issue": "words"}, rows)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
 import sys
 
 import msgspec
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from foveate.agents import Answer
-from foveate.cli.phrases import count, shown
+from foveate.cli.phrases import count
 from foveate.log.events import WorkRecorded
 from foveate.log.messages import ToolCall
 from foveate.log.text import printable
@@ -40,7 +41,9 @@ class Screen:
         """The last lines."""
         self._plan(progress)
         style = "green" if progress.status == "completed" else "red"
-        self._say(f"{progress.status}; `foveate work show {self._run}` has the sessions of its agents", style)
+        self._say(
+            f"{progress.status}; `foveate work show {shlex.quote(self._run)}` has the sessions of its agents", style
+        )
 
     def told(self, body: WorkRecorded, /) -> None:
         """A step was made."""
@@ -62,6 +65,8 @@ class Screen:
                     self._say(f"    - {_line(comment, 200)}")
             case "finished":
                 self._say(f"✓ {body.task_id}", "green")
+            case "retried":
+                self._say(f"↻ {body.task_id} gets another chance", "cyan")
             case "failed":
                 self._say(f"✗ {body.task_id}: {_line(body.payload.get('reason', ''), 200)}", "red")
             case _:
@@ -69,11 +74,13 @@ class Screen:
 
     def called(self, agent: str, call: ToolCall, /) -> None:
         """An agent calls a tool."""
-        is_command = call.name == "run_command"
-        # Of a command every word is shown: somebody may have to answer for it.
-        self._say(
-            f"  {agent} → {call.name} {_argument(call, None if is_command else 120)}", "" if is_command else "dim"
-        )
+        if call.name != "run_command":
+            self._say(f"  {agent} → {call.name} {_line(_argument(call), 120)}", "dim")
+            return
+        # Of a command every line is shown as it is: somebody may have to answer for it.
+        self._say(f"  {agent} → {call.name}")
+        for line in _argument(call).split("\n"):
+            self._say(f"    │ {line}")
 
     def answered(self, agent: str, call: ToolCall, answer: Answer, /) -> None:
         """A tool answered; what went well needs no line."""
@@ -93,7 +100,15 @@ class Screen:
         if not sys.stdin.isatty():
             self._say("    not run: nobody is here to ask; give `--yes` to allow commands", "yellow")
             return False
-        return typer.confirm(f"    run it? {shown(command)}", default=True)
+        # The loop would keep an interrupt for later, and nobody could leave this question.
+        waiting = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            # Nothing else goes on while somebody decides.
+            return input("    run it? [Y/n] ").strip().lower() in ("", "y", "yes")  # noqa: ASYNC250
+        except EOFError:
+            return False
+        finally:
+            signal.signal(signal.SIGINT, waiting)
 
     def _plan(self, progress: Progress) -> None:
         for task in progress.plan.tasks if progress.plan is not None else ():
@@ -108,15 +123,15 @@ class Screen:
         self._console.print(Text(printable(line), style=style))
 
 
-def _argument(call: ToolCall, most: int | None) -> str:
-    """What a call is about, in one line."""
+def _argument(call: ToolCall) -> str:
+    """What a call is about."""
     try:
         given = msgspec.json.decode(call.arguments or "{}")
     except msgspec.DecodeError:
         given = call.arguments
     if isinstance(given, dict):
         given = next((value for value in given.values() if isinstance(value, str)), "")
-    return str(given) if most is None else _line(str(given), most)
+    return str(given)
 
 
 def _line(text: str, most: int) -> str:

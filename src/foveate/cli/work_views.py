@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,36 +21,36 @@ from foveate.store import SessionInfo
 from foveate.wire.format import Request
 from foveate.work.plan import TaskDAG
 from foveate.workflow.progress import Begun, Progress
-from foveate.workflow.roles import Roles
+from foveate.workflow.roles import agent_named
 from foveate.workflow.workspace import Workspace
 
 _NO_DIFF = "(the diff of the task, once there is one)"
 
 
-def print_views(begun: Begun, plan: TaskDAG | None, roles: Roles, budget: int) -> None:
+def print_views(begun: Begun, plan: TaskDAG | None) -> None:
     """Print every agent's first request; no model is asked and nothing is written."""
-    repo = Path(begun.repo)
+    without = [Path(path) for path in begun.hidden]
     means = Means(driver=_Nobody())
-    reading = Workspace(repo, allow=_nothing, writable=False)
-    writing = Workspace(repo, allow=_nothing)
+    reading = (Workspace(Path(begun.repo), writable=False, without=without),)
+    writing = (Workspace(Path(begun.repo), without=without),)
     state = AgentState(issue=begun.issue, design=begun.design, plan=plan)
-    _print_view(roles.architect(means, (reading,)), state, budget, "")
+    _print_view(agent_named(begun.architect, "architect")(means, reading), state, begun.budget, "")
     if plan is None:
         typer.echo("\ndeveloper and reviewer see tasks of a plan; give one with `--plan` to see theirs")
         return
     for task in plan.tasks:
         at = replace(state, current_task_id=task.id, code_changes=_NO_DIFF)
-        _print_view(roles.developer(means, (writing,)), at, budget, task.id)
+        _print_view(agent_named(begun.developer, "developer")(means, writing), at, begun.budget, task.id)
         for persona in begun.personas:
-            make: Any = roles.reviewer
-            _print_view(make(means, (reading,), persona=persona), at, budget, f"{task.id}, {persona}")
+            reviewer = agent_named(begun.reviewer, "reviewer")(means, reading, persona=persona)
+            _print_view(reviewer, at, begun.budget, task.id)
 
 
-def print_progress(run: str, progress: Progress, sessions: Sequence[SessionInfo]) -> None:
+def print_progress(run: str, status: str, progress: Progress, sessions: Sequence[SessionInfo]) -> None:
     """Print the tasks of a run and the sessions of its agents."""
     begun = progress.begun
     title = begun.issue.title if begun is not None else ""
-    typer.echo(f"{shown(run)}: {shown(title)} · {progress.status}")
+    typer.echo(f"{shown(run)}: {shown(title)} · {status}")
     tasks = progress.plan.tasks if progress.plan is not None else ()
     if tasks:
         rows = [
@@ -66,15 +67,17 @@ def print_progress(run: str, progress: Progress, sessions: Sequence[SessionInfo]
             for info in sorted(sessions, key=lambda info: info.created_at)
         ]
         print_table({"session": "name", "calls": "number", "tokens": "number"}, rows)
-        typer.echo(f"look at a call with `foveate explain {shown(sessions[0].session_id)} --call 1`")
+        asked = next((info for info in sessions if info.calls), None)
+        if asked is not None:
+            typer.echo(f"look at a call with `foveate explain {shlex.quote(shown(asked.session_id))} --call 1`")
 
 
-def as_data(run: str, progress: Progress, sessions: Sequence[SessionInfo]) -> dict[str, Any]:
+def as_data(run: str, status: str, progress: Progress, sessions: Sequence[SessionInfo]) -> dict[str, Any]:
     """The same for machines."""
     tasks = progress.plan.tasks if progress.plan is not None else ()
     return {
         "run": run,
-        "status": progress.status,
+        "status": status,
         "tasks": [
             {
                 **msgspec.to_builtins(task),
@@ -94,19 +97,15 @@ def as_data(run: str, progress: Progress, sessions: Sequence[SessionInfo]) -> di
 def _print_view(agent: Agent[Any], state: AgentState, budget: int, about: str) -> None:
     session = Session(budget=budget)
     agent.frame(session)
-    view = session.preview(sections=agent.strategy.checked(state))
+    view = session.preview(**agent.seen(state))
     tools = ", ".join(one["function"]["name"] for one in session.context.tools)
-    typer.echo(f"\n=== {agent.name}{f' ({shown(about)})' if about else ''} · {view.tokens:,} tokens · tools: {tools}")
+    typer.echo(f"\n=== {agent.label}{f', {shown(about)}' if about else ''} · {view.tokens:,} tokens · tools: {tools}")
     print_text(view.to("text"))
 
 
 def _rounds(progress: Progress, task_id: str) -> int:
     attempt = progress.attempt_at(task_id)
     return attempt.round if attempt is not None else 0
-
-
-async def _nothing(_command: str) -> bool:
-    return False
 
 
 class _Nobody:

@@ -31,7 +31,7 @@ def framing_of(state: AgentState, counter: TokenCounter) -> Framing:
     """The framing of a state, counted."""
     context = state.context
     if state.override is not None:
-        return _overridden(state.override, counter)
+        return _overridden(context, state.override, counter)
     before = _sections(state.sections, "stable")
     after = _sections(state.sections, "volatile")
     fixed = _counted(context, counter) + sum(message_tokens(message, counter) for message in before)
@@ -46,10 +46,14 @@ def framing_of(state: AgentState, counter: TokenCounter) -> Framing:
     )
 
 
-def _overridden(messages: tuple[Message, ...], counter: TokenCounter) -> Framing:
-    """Messages that are sent as they are, with nothing around them."""
-    tokens = sum(message_tokens(message, counter) for message in messages)
-    return Framing(system=None, tools=(), response_format=None, before=messages, after=(), fixed=tokens, tokens=tokens)
+def _overridden(context: AgentContext, messages: tuple[Message, ...], counter: TokenCounter) -> Framing:
+    """Messages that are sent as they are; what a model may call is no message, and stays."""
+    tools, form = context.tools, context.response_format
+    tokens = framing_tokens(counter, system=None, tools=tools, response_format=form)
+    tokens += sum(message_tokens(message, counter) for message in messages)
+    return Framing(
+        system=None, tools=tools, response_format=form, before=messages, after=(), fixed=tokens, tokens=tokens
+    )
 
 
 def _counted(context: AgentContext, counter: TokenCounter) -> int:

@@ -169,7 +169,7 @@ class AccessRecorded(_Body, frozen=True, tag="access_recorded"):
     found: bool = True
 
 
-WorkStep = Literal["begun", "planned", "started", "executed", "reviewed", "finished", "failed", "ended"]
+WorkStep = Literal["begun", "planned", "started", "executed", "reviewed", "finished", "failed", "retried", "ended"]
 
 
 class WorkRecorded(_Body, frozen=True, tag="work_recorded"):

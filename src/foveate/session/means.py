@@ -10,6 +10,7 @@ from foveate.compiler.recipe import fingerprint, source_of
 from foveate.errors import UnknownModelError
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, FramingSet, RecallRecorded
+from foveate.log.messages import Message
 from foveate.recall import PassageIndex
 from foveate.session.options import Options
 from foveate.session.recollection import Recollection
@@ -55,9 +56,11 @@ class Means:
         self._index = index
         self._use(self.framing)
 
-    def recalled(self, context: AgentContext) -> list[RecallRecorded | DiagnosticRecorded]:
+    def recalled(
+        self, context: AgentContext, override: tuple[Message, ...] | None = None
+    ) -> list[RecallRecorded | DiagnosticRecorded]:
         """What is to be recalled for the newest input, or what went wrong: a search that fails costs no call."""
-        if self._recollection is None or not isinstance(self.compiler, PipelineCompiler):
+        if override is not None or self._recollection is None or not isinstance(self.compiler, PipelineCompiler):
             return []
         try:
             timeline = timeline_of(context, self.counter)

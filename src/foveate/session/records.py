@@ -19,7 +19,8 @@ from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.log.text import encodable, own_copy
-from foveate.views.timeline import timeline_of
+from foveate.views.timeline import Timeline, timeline_of
+from foveate.wire.formats import decode_any
 from foveate.wire.tools import refuse_unknown
 
 # The end of the year 9999, and more tokens than anybody will ever send.
@@ -139,6 +140,11 @@ class Beside(NamedTuple):
     override: tuple[Message, ...] | None = None
 
 
+def beside(sections: Iterable[ContextSection], override: Iterable[object] | None) -> Beside:
+    """What a caller gives, read and made fast."""
+    return Beside(tuple(sections), None if override is None else tuple(decode_any(list(override))))
+
+
 Looked = list[RecallRecorded | DiagnosticRecorded]
 """What was recalled for a compile, or why nothing could be."""
 
@@ -172,6 +178,17 @@ def call_record(view: CompiledContext, now: float | None, recipe: Recipe) -> Cal
         fates=view.fates,
         override=view.state.override,
     )
+
+
+def known(context: AgentContext, timeline: Timeline, message_id: str) -> Message:
+    """The message with an id."""
+    position = timeline.position(message_id)
+    if position is None:
+        raise UnknownReferenceError(
+            f"no message {message_id!r} in session {context.session!r}; it has {context.message_count} messages, "
+            "named like m1"
+        )
+    return context.messages[position]
 
 
 def unknown_ids(context: AgentContext, messages: tuple[Message, ...], counter: TokenCounter) -> AgentContext:

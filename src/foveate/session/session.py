@@ -270,7 +270,7 @@ class Session:
         override: Iterable[object] | None = None,
     ) -> CompiledContext:
         """The request to send now, or `override` as it is; the reductions in it and the call are recorded."""
-        beside = records.Beside(tuple(sections), None if override is None else tuple(decode_any(list(override))))
+        beside = records.beside(sections, override)
         with ExitStack() as stack:
             done = [stack.enter_context(around(self)) for around in self._around]
             view = self._compiled(now, beside)
@@ -279,9 +279,16 @@ class Session:
                 tell(view)
             return view
 
-    def preview(self, *, now: float | None = None, sections: Iterable[ContextSection] = ()) -> CompiledContext:
+    def preview(
+        self,
+        *,
+        now: float | None = None,
+        sections: Iterable[ContextSection] = (),
+        override: Iterable[object] | None = None,
+    ) -> CompiledContext:
         """The request that `compile` would give, with nothing recorded."""
-        return self._view(self._means.recalled(self._context), now, records.Beside(tuple(sections)))
+        beside = records.beside(sections, override)
+        return self._view(self._means.recalled(self._context, beside.override), now, beside)
 
     async def acompile(
         self, *, now: float | None = None, sections: Iterable[ContextSection] = (), timeout: float = 60.0
@@ -388,7 +395,7 @@ class Session:
         records.moment("now", now)
         self._keeper.check_open()
         for wait in attempts(self.id):
-            found = self._means.recalled(self._context) if beside.override is None else []
+            found = self._means.recalled(self._context, beside.override)
             view = self._view(found, now, beside)
             bodies = (*found, *view.proposed, records.call_record(view, now, self._means.recipe))
             try:
@@ -409,10 +416,4 @@ class Session:
         return self._means.compiler.compile(records.state_of(self._context, found, now, beside))
 
     def _known(self, message_id: str) -> Message:
-        position = self._timeline().position(message_id)
-        if position is None:
-            raise UnknownReferenceError(
-                f"no message {message_id!r} in session {self.id!r}; it has {self._context.message_count} messages, "
-                "named like m1"
-            )
-        return self.messages[position]
+        return records.known(self._context, self._timeline(), message_id)

@@ -261,7 +261,12 @@ def timeline_of(context: AgentContext, counter: TokenCounter) -> Timeline:
         timeline = Timeline(counter, context.log)
         if len(context.log) == context.length:
             context.log.memo[key] = timeline
-    timeline.advance(context.length)
+    try:
+        timeline.advance(context.length)
+    except BaseException:
+        # Whoever interrupts it in the middle, be it by a key, must not find half of it the next time.
+        context.log.memo.pop(key, None)
+        raise
     return timeline
 
 

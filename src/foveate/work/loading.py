@@ -15,26 +15,27 @@ from foveate.work.reading import converted, parsed
 
 Model = TypeVar("Model")
 
-_MARKDOWN: Final = (".md", ".markdown", ".txt")
+_MARKDOWN: Final = (".md", ".markdown", ".txt", "")
 _FRONT: Final = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
 
 
 def load_issue(path: Path) -> Issue:
     """The issue in a file: Markdown (the first heading is its title), YAML or JSON."""
-    if path.suffix.lower() not in _MARKDOWN:
-        return loaded(path, Issue)
+    issue = _from_markdown(path) if path.suffix.lower() in _MARKDOWN else loaded(path, Issue)
+    if not issue.title.strip() and not issue.description.strip():
+        raise ConfigError(f"{path} says nothing; write what is to be done, the title in a heading `# …`")
+    return issue
+
+
+def _from_markdown(path: Path) -> Issue:
     text = _text(path)
     front = _FRONT.match(text)
     given = parsed(front.group(1), f"{path}, front matter") if front else {}
-    body = text[front.end() :] if front else text
     issue = converted(given or {}, Issue, f"{path}, front matter")
-    title, description = _headed(body)
-    issue = msgspec.structs.replace(
-        issue, title=issue.title or title or path.stem, description=issue.description or description
-    )
-    if not description and not title:
-        raise ConfigError(f"{path} says nothing; write what is to be done, the title in a heading `# …`")
-    return issue
+    title, description = _headed(text[front.end() :] if front else text)
+    description = issue.description or description
+    title = issue.title or title or (path.stem if description else "")
+    return msgspec.structs.replace(issue, title=title, description=description)
 
 
 def load_design(path: Path) -> Design:
@@ -66,5 +67,5 @@ def _text(path: Path) -> str:
 
 def _headed(text: str) -> tuple[str, str]:
     """The first heading of a Markdown text if it stands first, and what follows."""
-    found = re.match(r"\s*#\s+(.+?)[ \t#]*(?:\n|\Z)", text)
+    found = re.match(r"\s*#\s+(.+?)(?:[ \t]+#+)?[ \t]*(?:\n|\Z)", text)
     return (found.group(1).strip(), text[found.end() :].strip()) if found else ("", text.strip())

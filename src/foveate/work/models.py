@@ -69,9 +69,9 @@ class FileOperation(_Model, frozen=True, kw_only=True):
 
 
 class Task(_Model, frozen=True, kw_only=True):
-    """One piece of a plan, small enough for one agent."""
+    """One piece of a plan, small enough for one agent; its id names sessions and references."""
 
-    id: _Name
+    id: Annotated[str, Meta(pattern=r"^[\w][\w.:-]{0,59}$", max_length=60)]
     description: _Name
     status: TaskStatus = "pending"
     dependencies: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Task(_Model, frozen=True, kw_only=True):
 class ReviewResult(_Model, frozen=True, kw_only=True):
     """What a reviewer thinks of a change."""
 
-    persona: str = "General"
+    persona: str
     approved: bool
     comments: tuple[str, ...] = ()
     severity: Severity = "low"

@@ -26,13 +26,23 @@ def commit(repo: Path, paths: Sequence[str], task: Task) -> None:
     paths = [path for path in paths if "\N{REPLACEMENT CHARACTER}" not in path and not _in_another(repo, path)]
     if not paths:
         return
+    tracked = set(_git(repo, "ls-files", "-z", "--", *paths).split("\0"))
+    # A file that is neither there nor known to git was made and deleted by the task, or committed before a kill.
+    paths = [path for path in paths if (repo / path).exists() or path in tracked]
+    if not paths:
+        return
     _git(repo, "add", "-A", "--", *paths)
     if not _git(repo, "diff", "--cached", "--name-only", "--", *paths).strip():
         # It was committed before the run was killed.
         return
-    first = task.description.strip().splitlines()[0]
-    message = task.commit_message or (first if len(first) <= 72 else first[:71] + "…")
-    _git(repo, "commit", "--quiet", "-m", message, "--", *paths)
+    _git(repo, "commit", "--quiet", "-m", _message(task), "--", *paths)
+
+
+def _message(task: Task) -> str:
+    if task.commit_message and task.commit_message.strip():
+        return task.commit_message
+    first = next((line for line in task.description.splitlines() if line.strip()), task.id).strip()
+    return first if len(first) <= 72 else first[:71] + "…"
 
 
 def _in_another(repo: Path, path: str) -> bool:

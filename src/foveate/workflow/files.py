@@ -7,10 +7,12 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from foveate.log.messages import Outcome
 from foveate.workflow.git import listed, walked
+from foveate.workflow.hidden import Hidden
 from foveate.workflow.matching import LONGEST_FILE
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -30,8 +32,9 @@ class RefusedError(Exception):
 class Files:
     """The files under `root`; every method takes and gives paths relative to it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, without: Sequence[Path] = ()) -> None:
         self.root = Path(os.path.realpath(root))
+        self._hidden = Hidden(self.root, without)
         # Whoever started the work may have told the model a path with a link in it.
         self._named = Path(os.path.abspath(root))  # noqa: PTH100  a link keeps the name it goes by
 
@@ -122,13 +125,16 @@ class Files:
             raise _denied(path, "a symbolic link in it leads outside of the directory")
         if any(part.casefold() == ".git" for part in (*pure.parts, *real.relative_to(self.root).parts)):
             raise _denied(path, "what is in `.git` belongs to git; use its commands")
+        if self._name(real) in self._hidden:
+            raise _denied(path, "it belongs to the run itself")
         return real
 
     def under(self, folder: Path) -> list[str]:
         """The files in a folder and below: what git does not ignore, else what is in no hidden folder."""
         names = listed(folder) or sorted(walked(folder))
         inner = folder.relative_to(self.root)
-        return [(inner / name).as_posix() for name in names if ".git" not in name.casefold().split("/")]
+        paths = [(inner / name).as_posix() for name in names if ".git" not in name.casefold().split("/")]
+        return [path for path in paths if path not in self._hidden]
 
     def _text(self, path: str) -> str:
         place = self.place(path)

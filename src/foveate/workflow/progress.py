@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -12,17 +12,26 @@ from foveate.log.events import Event, WorkRecorded
 from foveate.work.models import Design, Issue, ReviewResult, Task, TaskOutcome, TaskStatus
 from foveate.work.plan import TaskDAG
 
+BUDGET: Final = 32_000
 RunStatus = Literal["running", "completed", "failed"]
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a run was begun with."""
+    """What a run was begun with, or last gone on with; `hidden` are files that its agents do not see."""
 
     issue: Issue
     design: Design | None = None
     repo: str
     personas: tuple[str, ...]
     model: str = ""
+    budget: int = BUDGET
+    rounds: int = 3
+    steps: int = 40
+    commit: bool = False
+    architect: str = "architect"
+    developer: str = "developer"
+    reviewer: str = "reviewer"
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +56,8 @@ class Progress:
     outcomes: tuple[TaskOutcome, ...] = ()
     status: RunStatus = "running"
     reasons: tuple[tuple[str, str], ...] = ()
+    # For each task that was given another chance, the round after which it was.
+    retried: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Progress:
@@ -74,8 +85,13 @@ class Progress:
         return next((one.tree for one in self.attempts if one.task_id == task_id), None)
 
     def reason(self, task_id: str) -> str:
-        """Why a task failed."""
-        return next((reason for id, reason in self.reasons if id == task_id), "")
+        """Why a task failed the last time."""
+        return dict(self.reasons).get(task_id, "")
+
+    def rounds_of(self, task_id: str) -> int:
+        """How often a task was tried since it was last given a chance."""
+        attempt = self.attempt_at(task_id)
+        return attempt.round - dict(self.retried).get(task_id, 0) if attempt is not None else 0
 
     def after(self, body: WorkRecorded) -> Progress:
         """The progress after one more step."""
@@ -93,8 +109,8 @@ class Progress:
         texts = {section.name: section.content for section in body.texts}
         match body.step:
             case "started":
-                attempt = Attempt(task_id=task_id, round=body.payload["round"], tree=body.payload["tree"])
-                return self._moved(task_id, "in_progress", attempts=(*self.attempts, attempt))
+                new = Attempt(task_id=task_id, round=body.payload["round"], tree=body.payload["tree"])
+                return self.moved(task_id, "in_progress", attempts=(*self.attempts, new))
             case "executed":
                 return self._attempted(summary=texts.get("Summary", ""), diff=texts.get("Diff", ""))
             case "reviewed":
@@ -103,12 +119,17 @@ class Progress:
                 outcome = TaskOutcome(
                     task_id=task_id, summary=texts.get("Summary", ""), parts={k.lower(): v for k, v in texts.items()}
                 )
-                return self._moved(task_id, "completed", outcomes=(*self.outcomes, outcome))
+                return self.moved(task_id, "completed", outcomes=(*self.outcomes, outcome))
+            case "retried":
+                attempt = self.attempt_at(task_id)
+                retried = (*self.retried, (task_id, attempt.round if attempt is not None else 0))
+                return replace(self, status="running", retried=retried).moved(task_id, "in_progress")
             case _:
                 reasons = (*self.reasons, (task_id, str(body.payload.get("reason", ""))))
-                return self._moved(task_id, "failed", reasons=reasons)
+                return self.moved(task_id, "failed", reasons=reasons)
 
-    def _moved(self, task_id: str, status: TaskStatus, **changes: Any) -> Progress:
+    def moved(self, task_id: str, status: TaskStatus, **changes: Any) -> Progress:
+        """The progress with one task moved on, and what else comes with it."""
         return replace(self, plan=self.plan.with_status(task_id, status) if self.plan is not None else None, **changes)
 
     def _attempted(self, **changes: Any) -> Progress:

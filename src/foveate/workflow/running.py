@@ -5,34 +5,38 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from foveate.agents import Agent, AgentError, Means, Toolset
-from foveate.errors import ConfigError
-from foveate.log.events import WorkRecorded, WorkStep
+from foveate.errors import BudgetError, ConfigError
+from foveate.log.events import DiagnosticRecorded, Tagged, WorkRecorded, WorkStep
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.session import Session
-from foveate.work.models import ReviewResult, Task, combined
+from foveate.work.models import ReviewResult, Task, TaskOutcome, combined
 from foveate.work.plan import TaskDAG
 from foveate.workflow.progress import Attempt, Begun, Progress
 from foveate.workflow.roles import Roles
 
-_UNCHANGED: Final = "nothing was changed in the directory, so there is nothing to review"
+_UNCHANGED: Final = "(nothing was changed in the directory)"
+# How often an agent that came to no result is asked from the beginning.
+_TRIES: Final = 2
+_MOST_SESSIONS: Final = 100
+_GAVE_UP: Final = "gave_up"
 
 
-class Files(Protocol):
+class States(Protocol):
     """States of the directory that is worked on."""
 
     def take(self) -> str:
         """A name for the state of all files now."""
         ...
 
-    def diff(self, before: str, after: str) -> str:
-        """What changed between two states."""
+    def diff(self, before: str, after: str, *, most: int | None = None) -> str:
+        """What changed between two states, in so many characters."""
         ...
 
 
@@ -42,23 +46,25 @@ class Setting:
 
     Args:
         open: opens the session with a name; what an agent does is kept there.
-        files: the states of the directory.
+        states: of the directory.
         means: the model and its limits.
         writing: the tools of the developer.
         reading: the tools of architect and reviewers.
         rounds: how often a task is tried before it is given up.
+        most_diff: the characters of a diff that reviewers are shown.
         told: hears of every step.
         kept: is given each finished task with the state of the files before it.
 
     """
 
     open: Callable[[str], Session]
-    files: Files
+    states: States
     means: Means
     writing: Sequence[Toolset] = ()
     reading: Sequence[Toolset] = ()
     roles: Roles = field(default_factory=Roles)
     rounds: int = 3
+    most_diff: int = 60_000
     told: Callable[[WorkRecorded], None] = lambda _body: None
     kept: Callable[[Task, str], None] = lambda _task, _tree: None
 
@@ -81,13 +87,22 @@ class Workflow:
         return self._session.id
 
     def begin(self, begun: Begun, plan: TaskDAG | None = None) -> None:
-        """Write down what is to be done; with a plan, the architect is not asked."""
+        """Write down what is to be done, all at once; with a plan, the architect is not asked."""
         if self.progress.begun is not None:
             raise ConfigError(f"the run {self.id!r} was begun already; resume it, or choose another name")
-        self._session.tag(work="run")
-        self._record("begun", payload=msgspec.to_builtins(begun))
+        first: list[WorkRecorded] = [WorkRecorded(step="begun", payload=msgspec.to_builtins(begun))]
         if plan is not None:
-            self._record("planned", payload=msgspec.to_builtins(plan))
+            first.append(WorkRecorded(step="planned", payload=msgspec.to_builtins(plan)))
+        self._session.record(Tagged(tags={"work": "run"}), *first, time=self._setting.means.clock())
+        self._tell(*first)
+
+    def go_on(self, begun: Begun) -> None:
+        """Go on, perhaps with another model or other limits; tasks that failed get another chance."""
+        if begun != self.progress.begun:
+            self._record("begun", payload=msgspec.to_builtins(begun))
+        for task in self.progress.plan.tasks if self.progress.plan is not None else ():
+            if task.status == "failed":
+                self._record("retried", task)
 
     async def run(self) -> Progress:
         """Do all that is left to do."""
@@ -119,9 +134,7 @@ class Workflow:
 
     async def _plan(self) -> None:
         architect = self._setting.roles.architect(self._setting.means, self._setting.reading)
-        plan: TaskDAG = await self._work(architect, self.state(), "architect")
-        if not plan.tasks:
-            raise AgentError(f"the plan of {self.id!r} has no tasks; say more in the issue, or give a plan")
+        plan: TaskDAG = await self._work(architect, self.state(), "architect", tries=_TRIES)
         # Whatever status the model gave them: nothing has been done yet.
         fresh = tuple(msgspec.structs.replace(task, status="pending") for task in plan.tasks)
         self._record("planned", payload=msgspec.to_builtins(msgspec.structs.replace(plan, tasks=fresh)))
@@ -142,37 +155,35 @@ class Workflow:
                 self._start(task, attempt.round + 1)
 
     def _start(self, task: Task, number: int) -> None:
-        self._record("started", task, payload={"round": number, "tree": self._setting.files.take()})
+        self._record("started", task, payload={"round": number, "tree": self._setting.states.take()})
 
     async def _execute(self, task: Task, attempt: Attempt) -> None:
         developer = self._setting.roles.developer(self._setting.means, self._setting.writing)
         try:
             work = await self._work(developer, self.state(task, attempt), f"{task.id}/developer/{attempt.round}")
-            summary = "\n\n".join(part for part in (work.summary, work.notes) if part.strip())
+            summary = "\n\n".join(part for part in (work.summary, getattr(work, "notes", "")) if part.strip())
         except AgentError as error:
-            summary = f"The developer came to no end: {error}"
+            summary = str(error)
         before = self.progress.first_tree(task.id) or attempt.tree
-        diff = self._setting.files.diff(before, self._setting.files.take())
-        self._record("executed", task, texts=_texts(task, Summary=summary, Diff=diff))
+        diff = self._setting.states.diff(before, self._setting.states.take(), most=self._setting.most_diff)
+        self._record("executed", task, texts=_texts(task, Summary=summary, Diff=(diff.strip() and diff) or _UNCHANGED))
 
     async def _review(self, task: Task, attempt: Attempt) -> None:
-        if not (attempt.diff or "").strip():
-            verdict = ReviewResult(persona="Foveate", approved=False, comments=(_UNCHANGED,), severity="high")
-        else:
-            begun = self.progress.begun
-            assert begun is not None, "a run is begun before it is reviewed"  # noqa: S101
-            reviews = [self._judged(task, attempt, persona) for persona in begun.personas]
-            verdict = combined(await asyncio.gather(*reviews))
-        self._record("reviewed", task, payload=msgspec.to_builtins(verdict))
+        begun = self.progress.begun
+        assert begun is not None, "a run is begun before it is reviewed"  # noqa: S101
+        means = self._setting.means
+        if len(begun.personas) > 1:
+            # Several at once would write into each other's words.
+            means = replace(means, on_text=None)
+        reviews = [self._judged(task, attempt, persona, means) for persona in begun.personas]
+        self._record("reviewed", task, payload=msgspec.to_builtins(combined(await asyncio.gather(*reviews))))
 
-    async def _judged(self, task: Task, attempt: Attempt, persona: str) -> ReviewResult:
-        make: Any = self._setting.roles.reviewer
-        reviewer: Agent[Any] = make(self._setting.means, self._setting.reading, persona=persona)
-        try:
-            where = f"{task.id}/reviewer-{persona}/{attempt.round}"
-            verdict = await self._work(reviewer, self.state(task, attempt), where)
-        except AgentError as error:
-            return ReviewResult(persona=persona, approved=False, comments=(str(error),), severity="medium")
+    async def _judged(self, task: Task, attempt: Attempt, persona: str, means: Means) -> ReviewResult:
+        reviewer = self._setting.roles.reviewer(means, self._setting.reading, persona=persona)
+        state = self.state(task, attempt)
+        # What developers said of their work is for developers: a reviewer judges what was done.
+        state = replace(state, outcomes=tuple(_without_words(outcome) for outcome in state.outcomes))
+        verdict = await self._work(reviewer, state, f"{task.id}/reviewer-{persona}/{attempt.round}", tries=_TRIES)
         return ReviewResult(
             persona=persona, approved=verdict.approved, comments=verdict.comments, severity=verdict.severity
         )
@@ -186,17 +197,33 @@ class Workflow:
             self._setting.kept(task, self.progress.first_tree(task.id) or attempt.tree)
             self._record("finished", task, texts=texts)
             return True
-        if attempt.round >= self._setting.rounds:
-            reason = f"not approved in {attempt.round} rounds; the last review ({review.severity}):\n{comments}"
+        rounds = self.progress.rounds_of(task.id)
+        if rounds >= self._setting.rounds:
+            reason = f"not approved in {rounds} rounds; the last review ({review.severity}):\n{comments}"
             self._record("failed", task, payload={"reason": reason})
             return True
         return False
 
-    async def _work(self, agent: Agent[Any], state: AgentState, name: str) -> Any:
-        with closing(self._setting.open(f"{self.id}/{name}")) as session:
-            if not session.context.message_count:
-                session.tag(agent=agent.name, run=self.id, task=state.current_task_id or "-")
-            return await agent.run(state, session)
+    async def _work(self, agent: Agent[Any], state: AgentState, name: str, *, tries: int = 1) -> Any:
+        """Have an agent work in a session of its own; one that comes to no result is asked anew in another."""
+        for number in range(1, _MOST_SESSIONS):
+            with closing(
+                self._setting.open(f"{self.id}/{name}" if number == 1 else f"{self.id}/{name}+{number}")
+            ) as session:
+                if _gave_up(session):
+                    continue
+                if not session.context.message_count:
+                    session.tag(
+                        agent=agent.label, run=self.id, task=state.current_task_id or "-", model=agent.means.driver.name
+                    )
+                try:
+                    return await agent.run(state, session)
+                except (AgentError, BudgetError) as error:
+                    session.record(DiagnosticRecorded(code=_GAVE_UP, phase="agent", text=str(error)))
+                    tries -= 1
+                    if not tries:
+                        raise AgentError(f"{agent.label} came to no result: {error}") from error
+        raise AgentError(f"{agent.label} was asked {_MOST_SESSIONS} times and came to no result; change the plan")
 
     def _record(
         self,
@@ -209,8 +236,21 @@ class Workflow:
         about = task.id if task is not None else None
         body = WorkRecorded(step=step, task_id=about, payload=payload or {}, texts=texts)
         self._session.record(body, time=self._setting.means.clock())
-        self.progress = self.progress.after(body)
-        self._setting.told(body)
+        self._tell(body)
+
+    def _tell(self, *bodies: WorkRecorded) -> None:
+        for body in bodies:
+            self.progress = self.progress.after(body)
+            self._setting.told(body)
+
+
+def _gave_up(session: Session) -> bool:
+    return any(isinstance(one.body, DiagnosticRecorded) and one.body.code == _GAVE_UP for one in session.events)
+
+
+def _without_words(outcome: TaskOutcome) -> TaskOutcome:
+    parts = {name: text for name, text in outcome.parts.items() if name != "summary"}
+    return TaskOutcome(task_id=outcome.task_id, parts=parts)
 
 
 def _texts(task: Task, **texts: str) -> tuple[ContextSection, ...]:

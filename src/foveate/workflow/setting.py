@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from platformdirs import user_data_path
 
 from foveate.agents import Answer, Driver, Means
-from foveate.errors import ConfigError
+from foveate.budget.profiles import profile_for
+from foveate.errors import ConfigError, UnknownModelError
 from foveate.log.events import WorkRecorded
 from foveate.log.messages import ToolCall
 from foveate.session import Session
 from foveate.store import Store
 from foveate.work.models import Task
 from foveate.workflow.commits import commit, is_repository
-from foveate.workflow.roles import Roles
+from foveate.workflow.progress import Begun
+from foveate.workflow.roles import Roles, agent_named
 from foveate.workflow.running import Setting
 from foveate.workflow.snapshots import Snapshots
 from foveate.workflow.workspace import Workspace
@@ -47,55 +49,67 @@ class Watcher(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """Where a run works, and its limits."""
-
-    store: Store
-    run: str
-    repo: Path
-    budget: int
-    rounds: int = 3
-    steps: int = 40
-    roles: Roles = field(default_factory=Roles)
-    commit: bool = False
-
-
-def setting_in(surroundings: Surroundings, driver: Driver, watcher: Watcher) -> Setting:
-    """What a workflow needs, made from its surroundings."""
-    repo = surroundings.repo
-    if surroundings.commit and not is_repository(repo):
-        raise ConfigError(f"`--commit` needs a git repository, and {str(repo)!r} is none; `git init`, or leave it out")
-    file = surroundings.store.file
-    # A store inside the directory changes with every step, and is nobody's work.
-    snapshots = Snapshots(_kept_in(file, surroundings.run), repo, without=[file] if file is not None else [])
+def setting_in(store: Store, run: str, begun: Begun, driver: Driver, watcher: Watcher) -> Setting:
+    """What a workflow needs on this machine."""
+    repo = Path(begun.repo)
+    if begun.commit and not is_repository(repo):
+        raise ConfigError(f"`--commit` needs a git repository, and {begun.repo!r} is none; `git init`, or leave it out")
+    folder = _folder(store)
+    # A store inside the directory changes with every step, and is nobody's work; nor is what the run was begun with.
+    without = [folder, *([store.file] if store.file is not None else []), *map(Path, begun.hidden)]
+    snapshots = Snapshots(folder / f"{_safe(run)}.git", repo, without=without)
+    profile = _profile(driver.name)
 
     def keep(task: Task, before: str) -> None:
-        if surroundings.commit:
+        if begun.commit:
             commit(repo, snapshots.changed(before, snapshots.take()), task)
 
     return Setting(
-        open=lambda name: Session.open(surroundings.store, name, budget=surroundings.budget, policy="default"),
-        files=snapshots,
+        open=lambda name: Session.open(store, name, budget=begun.budget, model=profile),
+        states=snapshots,
         means=Means(
             driver=driver,
-            most_steps=surroundings.steps,
+            most_steps=begun.steps,
             clock=time.time,
             on_text=watcher.wrote,
             on_call=watcher.called,
             on_answer=watcher.answered,
         ),
-        writing=(Workspace(repo, allow=watcher.allows),),
-        reading=(Workspace(repo, allow=watcher.allows, writable=False),),
-        roles=surroundings.roles,
-        rounds=surroundings.rounds,
+        writing=(Workspace(repo, allow=watcher.allows, without=without),),
+        reading=(Workspace(repo, writable=False, without=without),),
+        roles=Roles(
+            architect=agent_named(begun.architect, "architect"),
+            developer=agent_named(begun.developer, "developer"),
+            reviewer=agent_named(begun.reviewer, "reviewer"),
+        ),
+        rounds=begun.rounds,
+        # Less than half of the budget, at some three characters a token.
+        most_diff=max(2_000, int(begun.budget * 1.3)),
         told=watcher.told,
         kept=keep,
     )
 
 
-def _kept_in(file: Path | None, run: str) -> Path:
-    """Where the snapshots of a run are kept: beside its store, or with the user's data if that is a server."""
-    folder = file.parent if file is not None else user_data_path("foveate", appauthor=False)
-    safe = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in run)
-    return folder / "work" / f"{safe}.git"
+def lock_of(store: Store, run: str) -> Path:
+    """The file that whoever works on a run holds."""
+    return _folder(store) / f"{_safe(run)}.lock"
+
+
+def _folder(store: Store) -> Path:
+    """Where states of directories are kept: beside the store, or with the user's data if that is a server."""
+    return (store.file.parent if store.file is not None else user_data_path("foveate", appauthor=False)) / "work"
+
+
+def _safe(run: str) -> str:
+    """A name for files: readable, and of no other run."""
+    readable = "".join(sign if sign.isalnum() or sign in "-_" else "_" for sign in run)
+    return f"{readable[:40]}-{hashlib.sha256(run.encode()).hexdigest()[:10]}"
+
+
+def _profile(model: str) -> str | None:
+    """The model's name, if its window and prices are known."""
+    try:
+        profile_for(model)
+    except UnknownModelError:
+        return None
+    return model

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from foveate.errors import ConfigError, FoveateError
 from foveate.workflow.git import git, listed
+from foveate.workflow.hidden import Hidden
 
 _DESCRIPTION = "States of a directory, taken by Foveate.\n"
 # Content is kept as it is: no line ends, encodings or large files of others are converted.
@@ -31,8 +32,8 @@ class Snapshots:
     """States of `root`, kept in a private repository at `git_dir`.
 
     The user's repository, index and history are only read: ignored files are left out, and so is `.git`. A repository
-    inside `root`, also a submodule, counts as the files it has; empty folders do not count. `without` are files to
-    leave out, with those that are named after them.
+    inside `root`, also a submodule, counts as the files it has; empty folders do not count. `without` are files
+    and folders to leave out.
     """
 
     def __init__(self, git_dir: Path, root: Path, *, without: Sequence[Path] = ()) -> None:
@@ -44,11 +45,7 @@ class Snapshots:
             raise ConfigError(f"`git_dir` {str(git_dir)!r} would hold `root` {str(root)!r}; put it elsewhere")
         if shutil.which("git") is None:
             raise ConfigError("`git` was not found, and states of a directory are kept with it; install git")
-        inside = self._git_dir.is_relative_to(self._root)
-        self._own: tuple[str, ...] = (f"{self._git_dir.relative_to(self._root).as_posix()}/",) if inside else ()
-        # What begins like one of these is left out: a database has files beside it that are named after it.
-        others = (Path(os.path.realpath(path)) for path in without)
-        self._own += tuple(one.relative_to(self._root).as_posix() for one in others if one.is_relative_to(self._root))
+        self._hidden = Hidden(self._root, (self._git_dir, *without))
         _create(self._git_dir)
 
     def take(self) -> str:
@@ -84,7 +81,7 @@ class Snapshots:
 
     def _belongs(self, name: str) -> bool:
         lowered = name.casefold()
-        return not (".git" in lowered and ".git" in lowered.split("/")) and not name.startswith(self._own)
+        return not (".git" in lowered and ".git" in lowered.split("/")) and name not in self._hidden
 
     @contextmanager
     def _index(self) -> Generator[Path]:

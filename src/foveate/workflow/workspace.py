@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+import unicodedata
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
@@ -27,7 +27,7 @@ Allow = Callable[[str], Awaitable[bool]]
 _MOST_MATCHES = 100
 _SEARCH_SECONDS = 10
 # On a terminal they hide or reorder what is shown, and a person decides by what is shown.
-_HIDING = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_HIDING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,7 +103,7 @@ class Workspace:
 
     Each command is given to `shown`, then to `allow`, and only run if that says yes. Paths that lead outside of `root`,
     or into `.git`, are refused; a command is not confined, which is why it is asked for. With `writable` false there
-    are only the tools that read.
+    are only the tools that read. `without` are files and folders that are neither shown nor changed.
     """
 
     def __init__(
@@ -114,12 +114,13 @@ class Workspace:
         shown: Callable[[str], None] = _to_nobody,
         timeout: float = 120,
         writable: bool = True,
+        without: Sequence[Path] = (),
     ) -> None:
         if not root.is_dir():
             raise ConfigError(f"`root` must be a directory, and {str(root)!r} is none; create it or name another")
         if not timeout > 0:
             raise ConfigError(f"`timeout` must be more than 0 seconds, got {timeout!r}")
-        self._files = Files(root)
+        self._files = Files(root, without)
         self._allow = allow
         self._shown = shown
         self._timeout = timeout
@@ -219,9 +220,10 @@ class Workspace:
         return found
 
     async def _ask(self, command: str) -> None:
-        if hidden := _HIDING.search(command):
+        hidden = next((one for one in command if one not in "\t\n" and unicodedata.category(one) in _HIDING), None)
+        if hidden is not None:
             raise RefusedError(
-                f"the command has the character {hidden.group()!a}, which cannot be shown; write it as an escape"
+                f"the command has the character {hidden!a}, which cannot be shown; write it as an escape"
             )
         self._shown(command)
         if not await self._allow(command):

@@ -1,0 +1,139 @@
+"""The verdicts on the page, duel by duel, and what remains behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.blocks import NOTHING, Block, Heading, Items, Paragraph, Row, Table, listed, literal, number
+from bench.outcome import Run
+from bench.standings import PROVIDER_NAMES, Contest
+from bench.verdicts import Behind, Duel, Verdict, behind, duels, pair, setting_name, verdicts
+
+
+def judged(held: Sequence[Contest], flat: Verdict | None, elsewhere: Sequence[Behind], command: str) -> list[Block]:
+    """The verdicts, and what remains behind."""
+    blocks: list[Block] = [
+        Heading("Verdicts"),
+        Paragraph(
+            "Worked out from the numbers below. A pair is cost relative to the untouched history / share of references "
+            "kept, at all calls; a call that was refused keeps nothing. Other arms count as valid and within the "
+            "budget if no kind of trouble befalls more than 1 % of their calls; of Foveate's own requests none may be "
+            "invalid or over. Whoever is ahead of Foveate but set apart is named."
+        ),
+        _claims(verdicts(held), command),
+    ]
+    if flat is not None:
+        blocks.append(Items((f"{flat.claim}: {_yes(flat.holds)} ({flat.numbers}; {flat.where}).",)))
+    for contest in held:
+        met = duels(contest, held)
+        blocks += [_duel_table(met, contest, command), Paragraph(_doubtful(met))] if met else []
+    return [*blocks, *_remaining(behind(held), elsewhere, command)]
+
+
+def _claims(found: Sequence[Verdict], command: str) -> Table:
+    """One row for each claim, one column for each run."""
+    places = list(dict.fromkeys(one.where for one in found))
+    rows: dict[str, dict[str, Verdict]] = {}
+    for one in found:
+        rows.setdefault(one.claim, {})[one.where] = one
+    return Table(
+        title="Claims",
+        head=("claim", *places),
+        rows=tuple(
+            Row(
+                (claim, *(_held(held.get(place)) for place in places)),
+                "" if all(one.holds for one in held.values()) else "no",
+            )
+            for claim, held in rows.items()
+        ),
+        command=command,
+        words=1 + len(places),
+    )
+
+
+def _held(verdict: Verdict | None) -> str:
+    return f"{_yes(verdict.holds)}: {verdict.numbers}" if verdict is not None else number(None)
+
+
+def _remaining(found: Sequence[Behind], elsewhere: Sequence[Behind], command: str) -> list[Block]:
+    """What others do better: a row for each measure, a column for each run, and the rest as a list."""
+    title = Heading("What remains behind")
+    if not found and not elsewhere:
+        none = "By no measure on this page does another arm that is valid and within the budget do better than Foveate"
+        return [title, Paragraph(f"{none} as it comes.")]
+    said = "Measures by which another arm that is valid and within the budget does better than Foveate as it comes"
+    blocks: list[Block] = [title, Paragraph(f"{said}, with the best of those arms.")]
+    places = list(dict.fromkeys(one.where for one in found))
+    rows: dict[str, dict[str, str]] = {}
+    for one in found:
+        rows.setdefault(one.measure, {})[one.where] = one.numbers
+    if rows:
+        blocks.append(
+            Table(
+                title="Foveate as it comes, and who does better",
+                head=("measure", *places),
+                rows=tuple(
+                    Row((measure, *(told.get(place, NOTHING) for place in places))) for measure, told in rows.items()
+                ),
+                command=command,
+                words=1 + len(places),
+            )
+        )
+    lines = tuple(f"**{one.where}**, {one.measure}: {one.numbers}." for one in elsewhere)
+    return [*blocks, Items(lines)] if lines else blocks
+
+
+def _doubtful(met: Sequence[Duel]) -> str:
+    """How many of those duels the sessions do not settle."""
+    open_ones = [literal(duel.peer.name) for duel in met if duel.holds and duel.interval[0] <= 0]
+    if not open_ones:
+        return "In each of them that is won, the 95 % interval of the difference in references kept lies above 0."
+    return (
+        f"In {len(open_ones)} of {len(met)} the 95 % interval of the difference in references kept reaches down to 0 "
+        f"or below it, so that other sessions might turn it round: {listed(open_ones, len(met))}."
+    )
+
+
+def _duel_table(met: Sequence[Duel], contest: Contest, command: str) -> Table:
+    return Table(
+        title=f"Each peer as it comes, against the setting of Foveate that does best against it, {contest.where}",
+        head=(
+            "peer",
+            "setting",
+            "beaten",
+            "cheaper at",
+            "peer: cost / kept",
+            "setting: cost / kept",
+            "keeps more by (95 %)",
+        ),
+        rows=tuple(_duel_row(duel, contest.run) for duel in met),
+        command=command,
+        words=4,
+    )
+
+
+def _duel_row(duel: Duel, run: Run) -> Row:
+    low, high = duel.interval
+    names = [name for name, is_cheaper in zip(PROVIDER_NAMES, duel.providers, strict=True) if is_cheaper]
+    at = "all three" if all(duel.providers) else ", ".join(names)
+    return Row(
+        (
+            literal(duel.peer.name),
+            setting_name(duel.setting, run),
+            _yes(duel.holds),
+            at or "none",
+            pair(duel.peer),
+            pair(duel.setting),
+            f"{_signed(duel.more)} ({_signed(low)} to {_signed(high)})",
+        ),
+        "" if duel.holds else "no",
+    )
+
+
+def _signed(value: float) -> str:
+    # Adding nothing makes a zero of what would be shown as a negative one.
+    return f"{round(value, 3) + 0.0:+.3f}"
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "**no**"
