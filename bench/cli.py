@@ -16,7 +16,7 @@ from rich.table import Table
 
 from bench.comparing import Choice, compared, joined
 from bench.engine import engine_outcome
-from bench.growth import growth_contestants, growth_outcome
+from bench.growth import growth_contestants, growth_outcome, with_curves
 from bench.logs import data_root
 from bench.material import Collected, collected
 from bench.outcome import EngineOutcome, GrowthOutcome, RecallOutcome, ReplayOutcome, loaded, saved
@@ -42,6 +42,9 @@ Logs = Annotated[
 Out = Annotated[Path, typer.Option(help="Folder of the page and its results.")]
 Jobs = Annotated[int, typer.Option(min=1, help="How many sessions at once; the numbers do not depend on it.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A small part of it, to see that it works.")]
+Add = Annotated[
+    bool, typer.Option("--add", help="Add to the results there are; their other arms stay as they were measured.")
+]
 WithPeers = Annotated[bool, typer.Option("--peers/--no-peers", help="Whether peers take part.")]
 
 
@@ -59,9 +62,7 @@ def replay(
     jobs: Jobs = 2,
     out: Out = FOLDER,
     quick: Quick = False,
-    add: Annotated[
-        bool, typer.Option("--add", help="Add to the results there are; their other arms stay as they were measured.")
-    ] = False,
+    add: Add = False,
 ) -> None:
     """Requests, cost and fidelity of every arm at every recorded call."""
     choice = Choice(
@@ -85,12 +86,14 @@ def replay(
 
 
 @app.command()
-def growth(*, peers: WithPeers = True, out: Out = FOLDER, quick: Quick = False) -> None:
+def growth(*, peers: WithPeers = True, out: Out = FOLDER, quick: Quick = False, add: Add = False) -> None:
     """Time and memory of every arm, from 100 to 100,000 generated messages."""
     arms = growth_contestants(peers=peers and not quick)
     with _progress("lengths") as progress:
         outcome = growth_outcome(arms, quick=quick, progress=progress)
-    _save(outcome, out / "results" / "growth.json")
+    path = out / "results" / "growth.json"
+    earlier = loaded(path, GrowthOutcome) if add else None
+    _save(with_curves(earlier, outcome) if earlier is not None else outcome, path)
 
 
 @app.command()

@@ -14,7 +14,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
@@ -35,7 +35,7 @@ from bench.peering import PeerError, Timed
 from bench.speed import WARM_WORD, live_steps, resident, warm
 from bench.stamp import stamp
 from bench.tokens import message_tokens
-from foveate.errors import FoveateError
+from foveate.errors import ConfigError, FoveateError
 from foveate.lab.contestants import Contestant, Feed, Opening, Step
 from foveate.lab.policies import contestant
 from foveate.wire.openai_chat import decode
@@ -105,6 +105,15 @@ def growth_outcome(
     return GrowthOutcome(
         stamp=stamp("foveate-bench growth", begun), budget=budget, steps=steps, curves=curves, live=live
     )
+
+
+def with_curves(earlier: GrowthOutcome, added: GrowthOutcome) -> GrowthOutcome:
+    """An outcome with curves that were measured later on the same conversation; the stamp is that of the others."""
+    if (earlier.budget, earlier.steps) != (added.budget, added.steps):
+        raise ConfigError("`--add` needs the budget and steps of the earlier results; measure all arms anew")
+    new = {curve.arm for curve in added.curves}
+    rest = tuple(curve for curve in earlier.curves if curve.arm not in new)
+    return replace(earlier, curves=(*added.curves, *rest), live=added.live or earlier.live)
 
 
 def live_points(tokens: Mapping[int, int], budget: int) -> tuple[GrowthPoint, ...]:

@@ -32,7 +32,8 @@ def test_policies_are_found_by_name() -> None:
     """And an unknown name is refused with the known ones."""
     assert policy_named("mask") is POLICIES["mask"]
     with pytest.raises(
-        ConfigError, match=r"unknown `policy` 'fast'; known are default, patient, thorough, lean, chat, transparent, mask, drop"
+        ConfigError,
+        match=r"unknown `policy` 'fast'; known are default, patient, thorough, lean, chat, transparent, mask, drop",
     ):
         policy_named("fast")
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-
 from tests.scripted_model import call, scripted_model
 
 ROOT = Path(__file__).parents[2]

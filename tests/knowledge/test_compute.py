@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -40,9 +40,11 @@ class Source:
     entries: list[tuple[MapEntry, float]] = field(default_factory=list)
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
-    def query_by_tags(self, tags: Sequence[str], *, words: Sequence[str] = (), limit: int = 10) -> list[Hit]:
+    def query_by_tags(
+        self, tags: Sequence[str], *, words: Sequence[str] = (), types: Collection[str] = (), limit: int = 10
+    ) -> list[Hit]:
         self.asked.append(tuple(tags))
-        return self.hits[:limit]
+        return [hit for hit in self.hits if hit.node.type in types][:limit]
 
     def task(self, task_id: str, /) -> JournalTask | None:
         return self.tasks.get(task_id)

@@ -107,7 +107,10 @@ def test_a_range_of_lines_goes_forward():
             "tasks: [{id: a, description: b, files: [{operation: creat, path: x}]}]",
             r"'creat' - at `\$.tasks\[0\].files\[0\].operation`; known are create, modify, test",
         ),
-        ("tasks: [{id: a, description: b, status: gone}]", r"`\$.tasks\[0\].status`; known are completed, failed, in_progress"),
+        (
+            "tasks: [{id: a, description: b, status: gone}]",
+            r"`\$.tasks\[0\].status`; known are completed, failed, in_progress",
+        ),
         ("tasks: [{id: a, description: b, stepz: []}]", r"unknown field `stepz` - at `\$.tasks\[0\]`"),
         ("tasks: [{id: a}]", r"missing required field `description` - at `\$.tasks\[0\]`"),
         ("tasks: [{id: a, description: b, dependencies: [z]}]", "depends on 'z'"),

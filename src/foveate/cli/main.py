@@ -16,7 +16,9 @@ from foveate.cli.db import db_app
 from foveate.cli.diff import diff_command
 from foveate.cli.explain import explain_command
 from foveate.cli.formats import formats_command
+from foveate.cli.handing import handoff_app, journal_command, map_app
 from foveate.cli.importing import import_command
+from foveate.cli.knowledge import context_command, knowledge_app
 from foveate.cli.policies import policies_command
 from foveate.cli.recall import recall_command
 from foveate.cli.replay import replay_command
@@ -86,4 +88,9 @@ for _panel, _commands in _PANELS.items():
     for _name, _command in _commands.items():
         app.command(_name, rich_help_panel=_panel)(_command)
 app.add_typer(work_app, name="work", rich_help_panel="Agents")
+app.command("context", rich_help_panel="Agents")(context_command)
+app.add_typer(knowledge_app, name="knowledge", rich_help_panel="Agents")
+app.add_typer(handoff_app, name="handoff", rich_help_panel="Agents")
+app.command("journal", rich_help_panel="Agents")(journal_command)
+app.add_typer(map_app, name="map", rich_help_panel="Agents")
 app.add_typer(db_app, name="db", rich_help_panel="Sessions in a store")

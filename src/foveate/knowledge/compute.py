@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -15,6 +15,7 @@ from foveate.knowledge.models import (
     JournalTask,
     MapEntry,
     Node,
+    NodeType,
     Pattern,
     Question,
 )
@@ -37,7 +38,7 @@ LIMITS: Final[Mapping[Complexity, Limits]] = MappingProxyType(
     {"easy": Limits(3, 2, 5, 2), "normal": Limits(5, 3, 10, 4), "complex": Limits(10, 5, 20, 8)}
 )
 # More than the largest limit of any kind, so that limits decide at the end and not the query.
-_WANTED: Final = 60
+_WANTED: Final = 20
 
 
 class Scored(Protocol):
@@ -52,13 +53,15 @@ class Scored(Protocol):
 class Source(Protocol):
     """Where knowledge comes from."""
 
-    def query_by_tags(self, tags: Sequence[str], *, words: Sequence[str] = (), limit: int = 10) -> Sequence[Scored]: ...
+    def query_by_tags(
+        self, tags: Sequence[str], *, words: Sequence[str] = (), types: Collection[NodeType] = (), limit: int = 10
+    ) -> Sequence[Scored]: ...
     def task(self, task_id: str, /) -> JournalTask | None: ...
     def code(self, signals: Signals, /) -> Sequence[tuple[MapEntry, float]]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knowledge:
+class Relevant:
     """What the graph has for a task, most relevant first."""
 
     patterns: tuple[Node, ...] = ()
@@ -124,6 +127,12 @@ class ComputedContext:
     left_out: Mapping[str, int] = field(default_factory=dict)
     computed: Computed
 
+    @property
+    def says_something(self) -> bool:
+        """Whether anything was found that the task should know."""
+        found = (self.patterns, self.warnings, self.decisions, self.related_tasks, self.prior_work, self.questions)
+        return any((*found, self.inherited_patterns, self.inherited_warnings, self.code_references, self.incomplete))
+
 
 def compute_context(
     task: ContextTask,
@@ -140,21 +149,24 @@ def compute_context(
     return limited(assembled(signals, knowledge, dependencies, code), LIMITS[complexity or task.complexity])
 
 
-def relevant_knowledge(signals: Signals, source: Source, *, without: str = "") -> Knowledge:
+def relevant_knowledge(signals: Signals, source: Source, *, without: str = "") -> Relevant:
     """What the graph has for signals: every kind in full, as the limits come last."""
     tags = [*signals.keywords, *signals.domains, *signals.task_types]
-    found = source.query_by_tags(tags, words=signals.keywords, limit=_WANTED) if tags else ()
-    of: dict[str, list[Node]] = {}
-    for one in found:
-        if one.node.id != without:
-            of.setdefault(one.node.type, []).append(one.node)
-    return Knowledge(
-        patterns=tuple(of.get("pattern", ())),
-        gotchas=tuple(of.get("gotcha", ())),
-        # What somebody understood stands with what was decided: both say why things are as they are.
-        decisions=tuple(sorted((*of.get("decision", ()), *of.get("insight", ())), key=_place(found))),
-        related_tasks=tuple(node for node in of.get("task", ())),
-        scores={one.node.id: one.score for one in found},
+
+    def found(*types: NodeType) -> list[Scored]:
+        # Each kind by itself: a project has many more tasks than decisions, and they would take all the places.
+        some = source.query_by_tags(tags, words=signals.keywords, types=types, limit=_WANTED) if tags else ()
+        return [one for one in some if one.node.id != without]
+
+    patterns, gotchas, tasks = found("pattern"), found("gotcha"), found("task")
+    # What somebody understood stands with what was decided: both say why things are as they are.
+    decisions = found("decision", "insight")
+    return Relevant(
+        patterns=tuple(one.node for one in patterns),
+        gotchas=tuple(one.node for one in gotchas),
+        decisions=tuple(one.node for one in decisions),
+        related_tasks=tuple(one.node for one in tasks),
+        scores={one.node.id: one.score for one in (*patterns, *gotchas, *decisions, *tasks)},
     )
 
 
@@ -184,7 +196,7 @@ def dependency_context(task: ContextTask, known: Callable[[str], JournalTask | N
 
 def assembled(
     signals: Signals,
-    knowledge: Knowledge,
+    knowledge: Relevant,
     dependencies: Dependencies,
     code: Sequence[tuple[MapEntry, float]],
 ) -> ComputedContext:
@@ -243,12 +255,7 @@ def limited(context: ComputedContext, limits: Limits) -> ComputedContext:
     return replace(context, **changes, left_out=left_out, computed=replace(context.computed, map_kept=kept))
 
 
-def _place(found: Sequence[Scored]) -> Callable[[Node], int]:
-    places = {one.node.id: place for place, one in enumerate(found)}
-    return lambda node: places[node.id]
-
-
-def _severity(knowledge: Knowledge) -> Callable[[Node], tuple[int, float]]:
+def _severity(knowledge: Relevant) -> Callable[[Node], tuple[int, float]]:
     """High before medium before low, and within each what fits best."""
     ranks = {"high": 0, "medium": 1, "low": 2}
     return lambda node: (ranks[node.severity or "medium"], -knowledge.scores.get(node.id, 0.0))

@@ -11,8 +11,8 @@ from foveate.errors import StoreError, StoreVersionError
 from foveate.store.engine import shown, writing
 
 # The newest revision in `migrations/versions`; a store that has it needs no look at Alembic.
-HEAD: Final = "0001"
-_KNOWN: Final = ("0001",)
+HEAD: Final = "0002"
+_KNOWN: Final = ("0001", "0002")
 _LOCK: Final = 0x464F_5645
 
 

@@ -1,7 +1,7 @@
 """The schema: the tables of a store, the same on every engine.
 
 `sessions` and `context_summaries` are for people with an SQL prompt; `events` is the log itself, and all else can be
-made from it again.
+made from it again. What projects know stands beside it: `knowledge_…`, `map_entries`, `journal_…` and `handoffs`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     DateTime,
     Float,
@@ -153,4 +154,137 @@ embeddings: Final = Table(
     Column("model", String, primary_key=True),
     Column("passage", BigInteger, primary_key=True),
     Column("vector", LargeBinary, nullable=False),
+)
+
+# --- what projects know -------------------------------------------------------------------------------------------
+
+# Who changes a project locks its row, so that numbers and counts are nobody else's at that moment.
+knowledge_projects: Final = Table(
+    "knowledge_projects",
+    metadata,
+    Column("id", _Key, primary_key=True, autoincrement=True),
+    Column("name", String, nullable=False, unique=True),
+    # Nodes that are not retired.
+    Column("nodes", BigInteger, nullable=False),
+    # The last number of each kind that was given away, as JSON.
+    Column("numbers", Text, nullable=False),
+    Column("updated_at", DateTime(timezone=True), nullable=False),
+)
+
+
+def _project() -> Column[Any]:
+    return Column("project", _Key, ForeignKey("knowledge_projects.id", ondelete="CASCADE"), primary_key=True)
+
+
+def _unchecked_project() -> Column[Any]:
+    # Of an index: whoever writes it holds the project's row already, and PostgreSQL would look for it at every row.
+    return Column("project", _Key, primary_key=True, autoincrement=False)
+
+
+knowledge_nodes: Final = Table(
+    "knowledge_nodes",
+    metadata,
+    _project(),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("node", String, nullable=False),
+    Column("type", String, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("file", Text),
+    Column("severity", String),
+    Column("rationale", Text),
+    Column("created", String, nullable=False),
+    Column("connections", Text, nullable=False),
+    Column("retired", Boolean, nullable=False),
+    # What it is found by: the stems of its tags, and those of its words, with spaces around each; and a hash of those
+    # of its summary.
+    Column("tag_terms", Text, nullable=False),
+    Column("word_terms", Text, nullable=False),
+    Column("says", String, nullable=False),
+    UniqueConstraint("project", "node", name="knowledge_nodes_node"),
+)
+Index("knowledge_nodes_says", knowledge_nodes.c.project, knowledge_nodes.c.type, knowledge_nodes.c.says)
+
+# A connection as the node sees it that is pointed at; from the other end it stands with the node itself.
+knowledge_links: Final = Table(
+    "knowledge_links",
+    metadata,
+    _unchecked_project(),
+    Column("target", String, primary_key=True),
+    Column("source", String, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+# In the order they are read in: of a term the newest first, without a look at any node. A place has the day and the
+# number of what has the term in one, so that the newer is the greater.
+knowledge_postings: Final = Table(
+    "knowledge_postings",
+    metadata,
+    _unchecked_project(),
+    Column("term", String, primary_key=True),
+    Column("field", String, primary_key=True),
+    Column("place", BigInteger, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+knowledge_terms: Final = Table(
+    "knowledge_terms",
+    metadata,
+    _unchecked_project(),
+    Column("term", String, primary_key=True),
+    Column("field", String, primary_key=True),
+    Column("postings", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+map_entries: Final = Table(
+    "map_entries",
+    metadata,
+    _project(),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("location", String, nullable=False),
+    Column("component", Text, nullable=False),
+    Column("notes", Text, nullable=False),
+    Column("word_terms", Text, nullable=False),
+    UniqueConstraint("project", "location", name="map_entries_location"),
+    sqlite_with_rowid=False,
+)
+
+journal_tasks: Final = Table(
+    "journal_tasks",
+    metadata,
+    _project(),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("task", String, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("status", String, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("dependencies", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("handoff", Text),
+    UniqueConstraint("project", "task", name="journal_tasks_task"),
+)
+
+journal_blockers: Final = Table(
+    "journal_blockers",
+    metadata,
+    _project(),
+    Column("task", String, primary_key=True),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("blocker", Text, nullable=False),
+    Column("impact", Text, nullable=False),
+    Column("suggested_resolution", Text, nullable=False),
+    Column("blocking_tasks", Text, nullable=False),
+)
+
+# Every handoff that was ever taken in: a later one takes its place in the journal, not here.
+handoffs: Final = Table(
+    "handoffs",
+    metadata,
+    _project(),
+    Column("task", String, primary_key=True),
+    Column("sha256", String, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("day", String, nullable=False),
+    Column("body", Text, nullable=False),
 )

@@ -108,5 +108,5 @@ def combined(reviews: Sequence[ReviewResult]) -> ReviewResult:
         persona=", ".join(review.persona for review in reviews),
         approved=all(review.approved for review in reviews),
         comments=tuple(f"[{review.persona}] {comment}" for review in reviews for comment in review.comments),
-        severity=max((review.severity for review in reviews), key=SEVERITIES.index),
+        severity=max(reviews, key=lambda review: SEVERITIES.index(review.severity)).severity,
     )

@@ -32,6 +32,8 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     developer: str = "developer"
     reviewer: str = "reviewer"
     hidden: tuple[str, ...] = ()
+    # The project whose knowledge is used; the name of the directory if none is given.
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

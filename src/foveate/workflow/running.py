@@ -11,13 +11,14 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from foveate.agents import Agent, AgentError, Means, Toolset
-from foveate.errors import BudgetError, ConfigError
+from foveate.errors import BudgetError, ConfigError, FoveateError
 from foveate.log.events import DiagnosticRecorded, Tagged, WorkRecorded, WorkStep
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.session import Session
 from foveate.work.models import ReviewResult, Task, TaskOutcome, combined
 from foveate.work.plan import TaskDAG
+from foveate.workflow.learning import Learning
 from foveate.workflow.progress import Attempt, Begun, Progress
 from foveate.workflow.roles import Roles
 
@@ -39,6 +40,10 @@ class States(Protocol):
         """What changed between two states, in so many characters."""
         ...
 
+    def changed(self, before: str, after: str) -> Sequence[str]:
+        """The files that are not the same in two states."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
@@ -54,6 +59,7 @@ class Setting:
         most_diff: the characters of a diff that reviewers are shown.
         told: hears of every step.
         kept: is given each finished task with the state of the files before it.
+        learning: what the project knows, for those who plan and carry out; None for nothing.
 
     """
 
@@ -67,6 +73,7 @@ class Setting:
     most_diff: int = 60_000
     told: Callable[[WorkRecorded], None] = lambda _body: None
     kept: Callable[[Task, str], None] = lambda _task, _tree: None
+    learning: Learning | None = None
 
 
 class Workflow:
@@ -134,7 +141,7 @@ class Workflow:
 
     async def _plan(self) -> None:
         architect = self._setting.roles.architect(self._setting.means, self._setting.reading)
-        plan: TaskDAG = await self._work(architect, self.state(), "architect", tries=_TRIES)
+        plan: TaskDAG = await self._work(architect, self._taught(self.state()), "architect", tries=_TRIES)
         # Whatever status the model gave them: nothing has been done yet.
         fresh = tuple(msgspec.structs.replace(task, status="pending") for task in plan.tasks)
         self._record("planned", payload=msgspec.to_builtins(msgspec.structs.replace(plan, tasks=fresh)))
@@ -160,7 +167,8 @@ class Workflow:
     async def _execute(self, task: Task, attempt: Attempt) -> None:
         developer = self._setting.roles.developer(self._setting.means, self._setting.writing)
         try:
-            work = await self._work(developer, self.state(task, attempt), f"{task.id}/developer/{attempt.round}")
+            state = self._taught(self.state(task, attempt), task)
+            work = await self._work(developer, state, f"{task.id}/developer/{attempt.round}")
             summary = "\n\n".join(part for part in (work.summary, getattr(work, "notes", "")) if part.strip())
         except AgentError as error:
             summary = str(error)
@@ -194,7 +202,9 @@ class Workflow:
         if review.approved:
             said = f"approved by {review.persona}\n{comments}"
             texts = _texts(task, Summary=attempt.summary or "", Diff=attempt.diff or "", Review=said)
-            self._setting.kept(task, self.progress.first_tree(task.id) or attempt.tree)
+            before = self.progress.first_tree(task.id) or attempt.tree
+            self._setting.kept(task, before)
+            self._hand_over(task, attempt, before)
             self._record("finished", task, texts=texts)
             return True
         rounds = self.progress.rounds_of(task.id)
@@ -203,6 +213,28 @@ class Workflow:
             self._record("failed", task, payload={"reason": reason})
             return True
         return False
+
+    def _taught(self, state: AgentState, task: Task | None = None) -> AgentState:
+        """The state with what the project knows about the work; without, if it cannot be found out."""
+        learning, issue = self._setting.learning, state.issue
+        if learning is None:
+            return state
+        try:
+            section = learning.for_task(task) if task is not None else learning.for_issue(issue) if issue else None
+        except FoveateError as error:
+            self._session.record(DiagnosticRecorded(code="knowledge_failed", phase="compute", text=str(error)))
+            return state
+        return replace(state, sections=(section,)) if section is not None else state
+
+    def _hand_over(self, task: Task, attempt: Attempt, before: str) -> None:
+        """Leave what was learned to the project; a second time, after a kill, changes nothing."""
+        if self._setting.learning is None:
+            return
+        changed = self._setting.states.changed(before, self._setting.states.take())
+        try:
+            self._setting.learning.hand_over(task, attempt.summary or "", changed)
+        except FoveateError as error:
+            self._session.record(DiagnosticRecorded(code="knowledge_failed", phase="ingest", text=str(error)))
 
     async def _work(self, agent: Agent[Any], state: AgentState, name: str, *, tries: int = 1) -> Any:
         """Have an agent work in a session of its own; one that comes to no result is asked anew in another."""

@@ -12,12 +12,14 @@ from platformdirs import user_data_path
 from foveate.agents import Answer, Driver, Means
 from foveate.budget.profiles import profile_for
 from foveate.errors import ConfigError, UnknownModelError
+from foveate.knowledge.base import Knowledge
 from foveate.log.events import WorkRecorded
 from foveate.log.messages import ToolCall
 from foveate.session import Session
 from foveate.store import Store
 from foveate.work.models import Task
 from foveate.workflow.commits import commit, is_repository
+from foveate.workflow.learning import Learning
 from foveate.workflow.progress import Begun
 from foveate.workflow.roles import Roles, agent_named
 from foveate.workflow.running import Setting
@@ -87,6 +89,7 @@ def setting_in(store: Store, run: str, begun: Begun, driver: Driver, watcher: Wa
         most_diff=max(2_000, int(begun.budget * 1.3)),
         told=watcher.told,
         kept=keep,
+        learning=Learning(knowledge=Knowledge(store, begun.project or repo.name or "default"), run=run),
     )
 
 

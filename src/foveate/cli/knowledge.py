@@ -1,0 +1,264 @@
+"""`foveate knowledge` and `foveate context`: what a project knows, and what a task is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from foveate.cli.output import AsJson, print_json, print_table, print_text, say
+from foveate.cli.phrases import count, shown
+from foveate.cli.source import reported
+from foveate.cli.store import StorePlace, SystemPlace, opened
+from foveate.errors import ConfigError
+
+if TYPE_CHECKING:
+    from foveate.knowledge.base import Knowledge
+
+knowledge_app = typer.Typer(help="What a project knows: decisions, patterns, gotchas, insights.", no_args_is_help=True)
+
+Project = Annotated[
+    str, typer.Option("--project", metavar="NAME", envvar="FOVEATE_PROJECT", help="Which project of the store.")
+]
+Kind = Annotated[
+    Literal["task", "decision", "pattern", "gotcha", "insight"], typer.Argument(metavar="TYPE", help="What it is.")
+]
+Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="What it is about; several times.")]
+
+
+@contextmanager
+def known(
+    store: str | None, system: str | None, project: str, *, create: bool = False
+) -> Generator[Knowledge, None, None]:
+    """The knowledge of the project that a command is about."""
+    with reported(), opened(store, system, create=create) as found:
+        # Not on top: `--help` must not wait for SQLAlchemy.
+        from foveate.knowledge.base import Knowledge
+
+        yield Knowledge(found, project)
+
+
+def today() -> str:
+    """The date that new knowledge gets."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def context_command(
+    task: Annotated[Path, typer.Argument(metavar="TASK", help="A task in YAML or JSON; `objective` is required.")],
+    complexity: Annotated[
+        Literal["easy", "normal", "complex"] | None,
+        typer.Option("--complexity", help="How much the task is told; as the task says, else normal."),
+    ] = None,
+    budget: Annotated[int, typer.Option("--budget", metavar="TOKENS", min=200, help="The most tokens.")] = 2_000,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="DEBUG_CONTEXT", help="Also print how the context came about.")
+    ] = False,
+    project: Project = "default",
+    as_json: AsJson = False,
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Print what a task should know of what earlier ones learned; no model is asked.
+
+    Example: foveate context TASK.yaml --debug
+    """
+    with known(store, system, project, create=True) as knowledge:
+        # Not on top: `--help` and other commands need not wait for it.
+        from foveate.knowledge.models import ContextTask
+        from foveate.knowledge.render import debug_report, rendered
+        from foveate.knowledge.sources import context_of
+        from foveate.work.loading import loaded
+
+        context = context_of(loaded(task, ContextTask), knowledge, today=today(), complexity=complexity)
+        if as_json:
+            print_json(plain(context))
+            return
+        print_text(rendered(context, budget=budget))
+        if debug:
+            print_text(debug_report(context))
+
+
+@knowledge_app.command("add")
+def add_command(
+    type: Kind,
+    summary: Annotated[str, typer.Argument(metavar="SUMMARY", help="In one sentence.")],
+    tag: Tags = None,
+    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="Where it shows.")] = None,
+    severity: Annotated[
+        Literal["high", "medium", "low"] | None, typer.Option("--severity", help="How bad a gotcha is.")
+    ] = None,
+    rationale: Annotated[str | None, typer.Option("--rationale", metavar="TEXT", help="Why.")] = None,
+    connect: Annotated[
+        list[str] | None, typer.Option("--connect", metavar="ID", help="A node it belongs to; several times.")
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Its name; made up if it is left out.")] = None,
+    project: Project = "default",
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Add a node and print its id.
+
+    Example: foveate knowledge add gotcha "The tests need a database" --tag testing --severity high
+    """
+    with known(store, system, project, create=True) as knowledge:
+        # Not on top: `--help` and other commands need not wait for it.
+        from foveate.knowledge.models import Node
+
+        node = Node(
+            id=id or knowledge.new_id(type),
+            type=type,
+            summary=summary,
+            tags=tuple(tag or ()),
+            file=file,
+            severity=severity,
+            rationale=rationale,
+            connections=tuple(connect or ()),
+        )
+        typer.echo(knowledge.add(node, now=today()))
+
+
+@knowledge_app.command("query")
+def query_command(
+    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Tags, or words of a summary.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most nodes.")] = 10,
+    project: Project = "default",
+    as_json: AsJson = False,
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Find nodes by tags and words, best first.
+
+    Example: foveate knowledge query database migration
+    """
+    with known(store, system, project) as knowledge:
+        found = knowledge.query_by_tags(words, words=words, limit=limit, today=today())
+        if as_json:
+            print_json([{**plain(one.node), "score": round(one.score, 3)} for one in found])
+        elif not found:
+            say("nothing is known about that")
+        else:
+            rows = [
+                [
+                    shown(one.node.id),
+                    one.node.type,
+                    f"{one.score:.2f}",
+                    shown(", ".join(one.node.tags)),
+                    shown(one.node.summary),
+                ]
+                for one in found
+            ]
+            print_table({"id": "name", "type": "name", "score": "number", "tags": "words", "summary": "words"}, rows)
+
+
+@knowledge_app.command("show")
+def show_command(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of a node; `foveate knowledge query` finds it.")],
+    depth: Annotated[int, typer.Option("--depth", min=1, help="How far to follow connections.")] = 1,
+    project: Project = "default",
+    as_json: AsJson = False,
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Show a node, and what it is connected to.
+
+    Example: foveate knowledge show pattern-001 --depth 2
+    """
+    with known(store, system, project) as knowledge:
+        node, near = knowledge.node(id), knowledge.connected(id, depth)
+        if as_json:
+            print_json({**plain(node), "connected": [plain(one) for one in near]})
+            return
+        for name, value in plain(node).items():
+            said = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+            print_text(f"{name}: {said}")
+        for one in near:
+            print_text(f"→ {one.id} ({one.type}): {one.summary}")
+
+
+@knowledge_app.command("retire")
+def retire_command(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of a node.")],
+    project: Project = "default",
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Let a node be found no more; it stays in the store.
+
+    Example: foveate knowledge retire gotcha-003
+    """
+    with known(store, system, project) as knowledge:
+        knowledge.retire(id)
+        say(f"{shown(id)} is retired")
+
+
+@knowledge_app.command("merge")
+def merge_command(
+    keep: Annotated[str | None, typer.Argument(metavar="ID", help="The node to keep.", show_default=False)] = None,
+    others: Annotated[list[str] | None, typer.Argument(metavar="OTHER", help="Nodes that say the same.")] = None,
+    project: Project = "default",
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Make nodes that say the same one; without ids, list such nodes.
+
+    Example: foveate knowledge merge pattern-001 pattern-007
+    """
+    with known(store, system, project) as knowledge:
+        if keep is None:
+            groups = knowledge.duplicates()
+            for group in groups:
+                typer.echo(" ".join(group))
+            say(f"{count(len(groups), 'group')} of nodes that say the same")
+            return
+        if not others:
+            raise ConfigError(f"name the nodes to merge into {keep!r}")
+        node = knowledge.merge(keep, *others)
+        say(f"{shown(node.id)} stands for {count(len(others), 'node')} more")
+
+
+@knowledge_app.command("import")
+def import_command(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A knowledge_graph.json, or a folder of memories (*.md).")
+    ],
+    project: Project = "default",
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Take in a knowledge graph or a folder of hand-written memories; all of it or nothing.
+
+    Example: foveate knowledge import knowledge_graph.json
+    """
+    with known(store, system, project, create=True) as knowledge:
+        if path.is_dir():
+            say(f"{count(knowledge.read_memories(path), 'memory file')} taken in")
+            return
+        # Not on top: `--help` and other commands need not wait for it.
+        from foveate.work.reading import parsed
+
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"cannot read {str(path)!r}: {error}") from error
+        say(f"{count(knowledge.import_graph(parsed(text, str(path))), 'node')} taken in")
+
+
+@knowledge_app.command("export")
+def export_command(project: Project = "default", store: StorePlace = None, system: SystemPlace = None) -> None:
+    """Print all nodes as a knowledge_graph.json.
+
+    Example: foveate knowledge export > knowledge_graph.json
+    """
+    with known(store, system, project) as knowledge:
+        print_json(knowledge.export_graph())
+
+
+def plain(value: Any) -> Any:
+    # Not on top: `--help` and other commands need not wait for it.
+    import msgspec
+
+    return msgspec.to_builtins(value)

@@ -1,0 +1,200 @@
+"""Ingestion: what a handoff says goes into the graph, the map and the journal, at once and only once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import exists, select
+
+from foveate.errors import ConfigError
+from foveate.knowledge import graph, journal, places
+from foveate.knowledge.checked import checked_entry, checked_node, checked_task, day_of, modelled
+from foveate.knowledge.mapping import component_of
+from foveate.knowledge.merging import united
+from foveate.knowledge.models import FileCreated, FileModified, Handoff, JournalTask, MapEntry, Node, Result, TaskState
+from foveate.knowledge.project import Change
+from foveate.store.engine import insert_ignoring
+from foveate.store.schema import handoffs
+
+# Half a task is not done, and somebody is to go on with it.
+_STATUS: Final[Mapping[Result, TaskState]] = MappingProxyType(
+    {"completed": "completed", "partial": "in_progress", "failed": "failed", "blocked": "blocked"}
+)
+_OPEN: Final = ("pending", "in_progress")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """What a handoff changed: nothing if it is `repeated`."""
+
+    task_id: str
+    repeated: bool = False
+    added: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+    blockers: int = 0
+
+
+def ingest(change: Change, given: JournalTask, handed: Handoff, *, today: str) -> Ingested:
+    """Take in what a task hands over."""
+    if not day_of(today, field="`today`"):
+        raise ConfigError("`today` is empty; give the date of the handoff, as in 2025-12-31")
+    named = checked_task(given)
+    handoff = modelled(handed, Handoff, f"handoff of task {named.id!r}")
+    before = journal.task(change.connection, change.key, named.id)
+    if not _recorded(change, named.id, handoff, today) and _settled(before, handoff):
+        change.idle = True
+        return Ingested(task_id=named.id, repeated=True)
+    task = _completed(named, before, handoff)
+    journal.put(change, task)
+    blockers = () if handoff.outcome == "completed" else handoff.blockers
+    journal.block(change, task.id, blockers)
+    known = _task_node(change, task, handoff, today)
+    learned = [_learned(change, node, task.id, free=free) for node, free in _lessons(task, handoff, today)]
+    return Ingested(
+        task_id=task.id,
+        added=(*(() if known else (task.id,)), *(id for id, is_new in learned if is_new)),
+        merged=tuple(dict.fromkeys(id for id, is_new in learned if not is_new)),
+        entries=_mapped(change, handoff),
+        blockers=len(blockers),
+    )
+
+
+def _recorded(change: Change, task_id: str, handoff: Handoff, today: str) -> bool:
+    """Keep a handoff for good; whether it is a new one."""
+    body = msgspec.json.encode(handoff)
+    sha256 = hashlib.sha256(body).hexdigest()
+    mine = (handoffs.c.project == change.key) & (handoffs.c.task == task_id) & (handoffs.c.sha256 == sha256)
+    if change.connection.scalar(select(exists().where(mine))):
+        return False
+    row = change.row(task=task_id, sha256=sha256, number=change.number("handoff"), day=today, body=body.decode())
+    change.connection.execute(insert_ignoring(change.connection, handoffs), row)
+    return True
+
+
+def _settled(task: JournalTask | None, handoff: Handoff) -> bool:
+    """Whether a handoff that came before needs no more: unless its task was opened again since."""
+    if task is None:
+        return False
+    return task.status not in _OPEN or (task.handoff == handoff and task.status == _STATUS[handoff.outcome])
+
+
+def _completed(task: JournalTask, before: JournalTask | None, handoff: Handoff) -> JournalTask:
+    """The task with its outcome, and with what the journal knew of it."""
+    task = replace(task, handoff=handoff, status=_STATUS[handoff.outcome])
+    if before is None:
+        return task
+    return replace(
+        task,
+        name=task.name or before.name,
+        summary=task.summary or before.summary,
+        dependencies=tuple(dict.fromkeys((*before.dependencies, *task.dependencies))),
+        tags=tuple(dict.fromkeys((*before.tags, *task.tags))),
+    )
+
+
+def _task_node(change: Change, task: JournalTask, handoff: Handoff, today: str) -> bool:
+    """Add the node of a task, or what is new to it; whether it was there."""
+    stored = graph.by_id(change.connection, change.key, [task.id]).get(task.id)
+    if stored is not None and stored.node.type != "task":
+        raise ConfigError(f"task {task.id!r} has the id of a {stored.node.type} in the graph; give the task another id")
+    node = checked_node(
+        Node(
+            id=task.id,
+            type="task",
+            summary=task.summary or task.name or task.id,
+            tags=(*task.tags, *(tag for one in handoff.patterns_discovered for tag in one.applies_to)),
+            created=today,
+            connections=task.dependencies,
+        )
+    )
+    if stored is not None:
+        node = replace(united(stored.node, node), summary=node.summary)
+    graph.put(change, [node])
+    return stored is not None
+
+
+def _lessons(task: JournalTask, handoff: Handoff, today: str) -> Iterator[tuple[Node, bool]]:
+    """What was learned, as nodes, and whether they are free to take any id."""
+    for pattern in handoff.patterns_discovered:
+        yield (
+            Node(
+                id=pattern.id or "pattern",
+                type="pattern",
+                summary=pattern.pattern,
+                tags=pattern.applies_to or task.tags,
+                file=pattern.location or None,
+                created=today,
+            ),
+            not pattern.id,
+        )
+    for gotcha in handoff.gotchas:
+        yield (
+            Node(
+                id=gotcha.id or "gotcha",
+                type="gotcha",
+                summary=gotcha.issue,
+                tags=task.tags,
+                file=gotcha.discovered_in or None,
+                severity=gotcha.severity,
+                rationale=gotcha.mitigation or None,
+                created=today,
+            ),
+            not gotcha.id,
+        )
+
+
+def _learned(change: Change, given: Node, task_id: str, *, free: bool) -> tuple[str, bool]:
+    """Add a node, or what is new in it to one that says the same; its id, and whether it is new."""
+    node = checked_node(given)
+    same = graph.saying(change.connection, change.key, node.type, node.summary)
+    if same is not None:
+        id = same.node.id
+        graph.put(change, [united(same.node, replace(node, id=id, connections=(task_id,)))])
+        return id, False
+    # Agents number what they found from 1, each of them.
+    if free or graph.by_id(change.connection, change.key, [node.id]):
+        node = replace(node, id=graph.free_id(change, node.type))
+    graph.put(change, [replace(node, connections=(task_id,))])
+    return node.id, True
+
+
+def _mapped(change: Change, handoff: Handoff) -> tuple[str, ...]:
+    """Put files that were made or changed on the map, and take those off that were deleted."""
+    entries: dict[str, MapEntry] = {}
+    files: tuple[FileCreated | FileModified, ...] = (*handoff.files_created, *handoff.files_modified)
+    for file in files:
+        if _deleted(file):
+            places.remove(change, file.path)
+            entries = {location: entry for location, entry in entries.items() if not _is_at(location, file.path)}
+            continue
+        location = file.path if _whole(file) else f"{file.path}:{file.lines}"
+        notes = file.purpose if isinstance(file, FileCreated) else file.description
+        entry = MapEntry(component=component_of(file.path), location=location, notes=notes or _notes(entries, location))
+        entries[location] = checked_entry(entry)
+    known = places.at(change.connection, change.key, list(entries))
+    places.put(change, [replace(one, notes=one.notes or _notes(known, one.location)) for one in entries.values()])
+    return tuple(entries)
+
+
+def _deleted(file: FileCreated | FileModified) -> bool:
+    return isinstance(file, FileModified) and file.change_type == "delete" and _whole(file)
+
+
+def _whole(file: FileCreated | FileModified) -> bool:
+    return file.lines.strip() in ("", "all")
+
+
+def _is_at(location: str, path: str) -> bool:
+    return location == path or location.startswith(f"{path}:")
+
+
+def _notes(entries: Mapping[str, MapEntry], location: str) -> str:
+    """What an entry says already, which a handoff without a word about it does not take away."""
+    return entries[location].notes if location in entries else ""

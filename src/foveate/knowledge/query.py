@@ -1,0 +1,181 @@
+"""The query: which nodes fit tags and words best, of however many there are.
+
+A tag counts more than any word, a rare one more than a common one, and what is new a little more than what is old. Of
+a term that half of all nodes have only the newest are looked at; what is shown is scored in full all the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple, get_args
+
+from sqlalchemy import Connection, Row
+
+from foveate.errors import ConfigError
+from foveate.knowledge import graph, postings
+from foveate.knowledge.checked import day_of
+from foveate.knowledge.models import Node, NodeType
+from foveate.knowledge.postings import Wanted, day_at, number_at
+from foveate.knowledge.project import Project
+from foveate.knowledge.terms import tag_term, word_terms
+
+TYPES: Final[tuple[NodeType, ...]] = get_args(NodeType)
+TAG: Final = 2.0
+RECENT: Final = 0.5
+HALF_LIFE: Final = 90
+"""Days after which being new counts half."""
+
+_NEWEST: Final = 200
+_TAG_ROWS: Final = 600
+_WORD_ROWS: Final = 400
+# A pasted text has hundreds of words; the rarest of them say what it is about.
+_MOST_LISTS: Final = 32
+_MOST_TERMS: Final = 500
+# So many more than are wanted are scored in full: what the index says of a node may be less than all.
+_REFINED: Final = 30
+
+
+class Scored(NamedTuple):
+    """A node, how well it fits, and which of the tags and words asked for it has."""
+
+    node: Node
+    score: float
+    matched: tuple[str, ...]
+
+
+class Asked(NamedTuple):
+    """What is asked for: stems of tags and of words, each with how it was written."""
+
+    tags: Mapping[str, str]
+    words: Mapping[str, str]
+
+
+class _Weights(NamedTuple):
+    tags: Mapping[str, float]
+    words: Mapping[str, float]
+
+
+class _List(NamedTuple):
+    wanted: Wanted
+    weight: float
+
+
+class _Hit(NamedTuple):
+    score: float
+    day: int
+    row: Row[Any]
+    matched: list[str]
+
+
+def asked(tags: Iterable[str], words: Iterable[str]) -> Asked:
+    """What tags and words ask for; of those that are the same the first."""
+    by_tag: dict[str, str] = {}
+    by_word: dict[str, str] = {}
+    for tag in tags:
+        by_tag.setdefault(tag_term(tag), tag)
+    for word in words:
+        for term in word_terms(word):
+            by_word.setdefault(term, word)
+    by_tag.pop("", None)
+    return Asked(dict(islice(by_tag.items(), _MOST_TERMS)), dict(islice(by_word.items(), _MOST_TERMS)))
+
+
+def best(
+    connection: Connection,
+    project: Project,
+    wanted: Asked,
+    *,
+    types: Collection[NodeType],
+    limit: int,
+    today: str | None,
+) -> list[Scored]:
+    """The nodes that fit best; of equals the newer first, then by id."""
+    unknown = sorted(set(types) - set(TYPES))
+    if unknown:
+        raise ConfigError(f"`types` has {unknown[0]!r}; known are {', '.join(TYPES)}")
+    now = day_of(today or "", field="`today`")
+    known = postings.counts(connection, project.key, wanted.tags.keys() | wanted.words.keys())
+    weights = _weights(known, wanted, project.nodes)
+    lists = _lists(known, weights, types or TYPES)
+    days = _candidates(connection, project, lists, now, limit + _REFINED)
+    hits = _refined(graph.rows(connection, project.key, days), days, wanted, weights, now)
+    return [Scored(graph.node_of(hit.row), hit.score, tuple(dict.fromkeys(hit.matched))) for hit in hits[:limit]]
+
+
+def _weights(known: Mapping[tuple[str, str], int], wanted: Asked, total: int) -> _Weights:
+    tags = {
+        term: TAG + _rarity(count, total) for term in wanted.tags if (count := _count(known, term, graph.tag_field))
+    }
+    words = {term: _rarity(count, total) for term in wanted.words if (count := _count(known, term, graph.word_field))}
+    return _Weights(tags, words)
+
+
+def _count(known: Mapping[tuple[str, str], int], term: str, field: Callable[[NodeType], str]) -> int:
+    return sum(known.get((term, field(type)), 0) for type in TYPES)
+
+
+def _rarity(count: int, total: int) -> float:
+    """From 1, for what one node alone has, towards 0, for what all have."""
+    return math.log(1 + max(total, count) / count) / math.log(1 + max(total, count))
+
+
+def _lists(known: Mapping[tuple[str, str], int], weights: _Weights, types: Collection[NodeType]) -> list[_List]:
+    """The lists of the index to read; those of tags have their own share, so that rare words do not crowd them out."""
+    return [
+        *_chosen(known, weights.tags, map(graph.tag_field, types), _TAG_ROWS),
+        *_chosen(known, weights.words, map(graph.word_field, types), _WORD_ROWS),
+    ]
+
+
+def _chosen(
+    known: Mapping[tuple[str, str], int], weights: Mapping[str, float], fields: Iterable[str], most: int
+) -> Iterator[_List]:
+    """Short lists first, then those that count most, as many as have so many rows together."""
+    found = [
+        _List(Wanted(term, field, count), weight)
+        for field in fields
+        for term, weight in weights.items()
+        if (count := known.get((term, field), 0))
+    ]
+    found.sort(key=lambda one: (min(one.wanted.size, _NEWEST), -one.weight, one.wanted))
+    rows = 0
+    for one in found[:_MOST_LISTS]:
+        rows += min(one.wanted.size, _NEWEST)
+        if rows > most:
+            return
+        yield one
+
+
+def _candidates(
+    connection: Connection, project: Project, lists: Sequence[_List], now: int, most: int
+) -> dict[int, int]:
+    """The numbers of the nodes that are best by what the index says of them, each with its day."""
+    scores: dict[int, float] = {}
+    found = postings.newest(connection, project.key, [one.wanted for one in lists], _NEWEST)
+    for (_, weight), places in zip(lists, found, strict=True):
+        for place in places:
+            scores[place] = scores.get(place, 0.0) + weight
+    recent = {day: _recency(day, now) for day in set(map(day_at, scores))}
+    best = sorted([(score + recent[day_at(place)], place) for place, score in scores.items()], reverse=True)[:most]
+    return {number_at(place): day_at(place) for _, place in best}
+
+
+def _refined(
+    rows: Iterable[Row[Any]], days: Mapping[int, int], wanted: Asked, weights: _Weights, now: int
+) -> list[_Hit]:
+    """The candidates scored in full, best first."""
+    tags = [(f" {term} ", weight, wanted.tags[term]) for term, weight in weights.tags.items()]
+    words = [(f" {term} ", weight, wanted.words[term]) for term, weight in weights.words.items()]
+    hits: list[_Hit] = []
+    for row in rows:
+        day, has_tags, has_words = days[row.number], row.tag_terms, row.word_terms
+        matched = [one for one in tags if one[0] in has_tags] + [one for one in words if one[0] in has_words]
+        score = sum([weight for _, weight, _ in matched]) + _recency(day, now)
+        hits.append(_Hit(score, day, row, [written for _, _, written in matched]))
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.day, hit.row.node))
+
+
+def _recency(day: int, now: int) -> float:
+    return RECENT * 0.5 ** (max(now - day, 0) / HALF_LIFE) if day and now else 0.0

@@ -1,0 +1,52 @@
+"""Sources: knowledge of a project as computing asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from foveate.knowledge.base import Knowledge
+from foveate.knowledge.compute import ComputedContext, compute_context
+from foveate.knowledge.mapping import ranked_entries
+from foveate.knowledge.models import Complexity, ContextTask, JournalTask, MapEntry, NodeType
+from foveate.knowledge.query import Scored
+from foveate.knowledge.signals import Signals
+from foveate.recall.stems import stem
+from foveate.recall.tokens import tokens_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSource:
+    """What a project knows, as of a day: with it, what is new counts a little more."""
+
+    knowledge: Knowledge
+    today: str | None = None
+
+    def query_by_tags(
+        self, tags: Sequence[str], *, words: Sequence[str] = (), types: Collection[NodeType] = (), limit: int = 10
+    ) -> list[Scored]:
+        """The nodes that fit best."""
+        return self.knowledge.query_by_tags(tags, words=words, types=types, limit=limit, today=self.today)
+
+    def task(self, task_id: str, /) -> JournalTask | None:
+        """A task of the journal."""
+        return self.knowledge.task(task_id)
+
+    def code(self, signals: Signals, /) -> list[tuple[MapEntry, float]]:
+        """The places of the code that a task is about; only those that share a word with it are looked at."""
+        named = [word for path in signals.files_mentioned for word in tokens_of(path).words]
+        terms = dict.fromkeys((*signals.stems, *map(stem, signals.domains), *named))
+        return ranked_entries(signals, self.knowledge.map_candidates(terms)) if terms else []
+
+
+def context_of(
+    task: ContextTask,
+    knowledge: Knowledge,
+    *,
+    today: str | None = None,
+    complexity: Complexity | None = None,
+    domains: Mapping[str, Sequence[str]] | None = None,
+) -> ComputedContext:
+    """The context of a task from what its project knows."""
+    source = ProjectSource(knowledge=knowledge, today=today)
+    return compute_context(task, source, complexity=complexity, domains=domains)

@@ -1,0 +1,80 @@
+"""Learning: what a run takes from the project's knowledge, and what it leaves there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+
+from foveate.knowledge.base import Knowledge
+from foveate.knowledge.handoff import read_handoff
+from foveate.knowledge.models import ContextTask, FileModified, Handoff, JournalTask
+from foveate.knowledge.render import context_section
+from foveate.knowledge.sources import context_of
+from foveate.log.sections import ContextSection
+from foveate.work.models import Issue, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """Knowledge of a project, for the tasks of a run; ids of tasks are those of the run."""
+
+    knowledge: Knowledge
+    run: str
+
+    def for_issue(self, issue: Issue) -> ContextSection:
+        """What whoever plans should know."""
+        said = "\n".join(part for part in (issue.title, issue.description) if part.strip())
+        return self._section(ContextTask(id=self.run, name=issue.title, objective=said, type="design"))
+
+    def for_task(self, task: Task) -> ContextSection:
+        """What whoever carries out a task should know."""
+        return self._section(
+            ContextTask(
+                id=self._id(task.id),
+                objective=" ".join([task.description, *(file.path for file in task.files)]),
+                acceptance_criteria=task.acceptance_criteria,
+                dependencies=tuple(map(self._id, task.dependencies)),
+            )
+        )
+
+    def hand_over(self, task: Task, said: str, changed: Sequence[str]) -> None:
+        """Take in what a finished task hands over: its words, and the files that it changed."""
+        handoff = read_handoff(said).handoff
+        named = {one.path for one in handoff.files_created} | {one.path for one in handoff.files_modified}
+        about = task.description.strip().splitlines()[0]
+        files = tuple(FileModified(path=path, description=about) for path in changed if path not in named)
+        # A review has approved it, whatever the words say.
+        handoff = msgspec.structs.replace(
+            handoff, outcome="completed", files_modified=(*handoff.files_modified, *files)
+        )
+        done = JournalTask(
+            id=self._id(task.id),
+            name=about,
+            status="completed",
+            summary=_summary(said, handoff),
+            dependencies=tuple(map(self._id, task.dependencies)),
+            handoff=handoff,
+        )
+        self.knowledge.ingest(done, handoff, today=_today())
+
+    def _section(self, task: ContextTask) -> ContextSection:
+        context = context_of(task, self.knowledge, today=_today())
+        section = context_section(context)
+        # That nothing is known need not be said at every task.
+        return section if context.says_something else msgspec.structs.replace(section, content="")
+
+    def _id(self, task_id: str) -> str:
+        return f"{self.run}:{task_id}"
+
+
+def _summary(said: str, handoff: Handoff) -> str:
+    """The first words of what was said, before a handoff that is written as one."""
+    words = said.split("```", maxsplit=1)[0].strip() if not handoff.salvaged else said.strip()
+    return " ".join(words.split())[:400]
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

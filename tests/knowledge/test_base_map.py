@@ -1,0 +1,102 @@
+"""The map and the journal: entries by location, tasks by id, and what stands in their way."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate.errors import ConfigError
+from foveate.knowledge.base import Knowledge
+from foveate.knowledge.models import Handoff, JournalTask, MapEntry
+from tests.knowledge import projects
+
+knowledge = projects.knowledge
+
+
+def entry(location: str, component: str = "part", notes: str = "") -> MapEntry:
+    return MapEntry(component=component, location=location, notes=notes)
+
+
+def locations(entries: list[MapEntry]) -> list[str]:
+    return [one.location for one in entries]
+
+
+def test_an_entry_takes_the_place_of_the_one_at_its_location(knowledge: Knowledge) -> None:
+    """And is found by its new words only."""
+    knowledge.put_entry(entry("src/a.py", "users", "reads users"))
+    knowledge.put_entry(entry("src/b.py", "orders"))
+    knowledge.put_entry(entry("src/a.py", "accounts", "reads accounts"))
+
+    assert knowledge.entries() == [entry("src/a.py", "accounts", "reads accounts"), entry("src/b.py", "orders")]
+    assert knowledge.map_candidates(["user"]) == []
+    assert locations(knowledge.map_candidates(["accounting", "account"])) == ["src/a.py"]
+
+
+def test_entries_go_by_whole_parts_of_a_path(knowledge: Knowledge) -> None:
+    """Lines and files under it go too; what only begins alike, or in another case, stays."""
+    paths = [
+        "src/api",
+        "src/api/users.py",
+        "src/api:1-9",
+        "src/apis.py",
+        "SRC/api/x.py",
+        "src/a%i/x.py",
+        "src/a_i/y.py",
+    ]
+    knowledge.put_entries(map(entry, paths))
+
+    assert knowledge.remove_entries("src/api") == 3
+    assert locations(knowledge.entries()) == paths[3:]
+    assert knowledge.remove_entries("src/a%i/") == 1
+    assert knowledge.map_candidates(["users"]) == []
+    assert knowledge.remove_entries("nowhere") == 0
+    assert knowledge.remove_entries("") == 3
+    assert knowledge.entries() == []
+
+
+def test_candidates_share_a_word_and_the_rarest_come_first(knowledge: Knowledge) -> None:
+    """Of a large map not all is read, and what has a rare word is among it all the same."""
+    knowledge.put_entries(entry(f"src/module{number}/file.py") for number in range(3_000))
+    knowledge.put_entry(entry("src/billing/invoice.py", "billing invoice", "VAT"))
+    knowledge.put_entries(entry(f"src/late{number}/file.py") for number in range(1_500))
+
+    found = knowledge.map_candidates(["src", "file", "invoices", "billing"])
+    assert found[0].location == "src/billing/invoice.py"
+    assert len(found) <= 500
+    assert locations(knowledge.map_candidates(["vat"])) == ["src/billing/invoice.py"]
+    assert len(knowledge.map_candidates(["src"], limit=3)) == 3
+    assert knowledge.map_candidates([]) == knowledge.map_candidates(["nothing-like-it", ""]) == []
+    with pytest.raises(ConfigError, match="`limit`"):
+        knowledge.map_candidates(["a"], limit=0)
+
+
+def test_stems_are_looked_for_as_they_are(knowledge: Knowledge) -> None:
+    """Who has stems already, such as "pars" of parsing, finds as much as who has words."""
+    knowledge.put_entry(entry("a.py", "parser of orders"))
+
+    assert (
+        locations(knowledge.map_candidates(["parser"]))
+        == locations(knowledge.map_candidates(["parser", "order"]))
+        == ["a.py"]
+    )
+
+
+def test_an_entry_without_a_place_is_refused(knowledge: Knowledge) -> None:
+    for location in (" ", "x" * 501):
+        with pytest.raises(ConfigError, match=r"`location` must have 1 to 500 characters"):
+            knowledge.put_entries([entry("good.py"), entry(location)])
+    assert knowledge.entries() == []
+
+
+def test_a_task_takes_the_place_of_the_one_with_its_id(knowledge: Knowledge) -> None:
+    first = JournalTask(id="t1", name="Users", status="in_progress", dependencies=("t0", "t0"), tags=("API",))
+    knowledge.put_task(first)
+    knowledge.put_task(JournalTask(id="t2"))
+    knowledge.put_task(
+        JournalTask(id="t1", name="Users", status="completed", summary="done", handoff=Handoff(outcome="completed"))
+    )
+
+    assert [(task.id, task.status) for task in knowledge.tasks()] == [("t1", "completed"), ("t2", "pending")]
+    assert knowledge.task("t1").handoff == Handoff(outcome="completed")
+    assert knowledge.task("nobody") is None
+    with pytest.raises(ConfigError, match="task 'x': `status`"):
+        knowledge.put_task(JournalTask(id="x", status="done"))

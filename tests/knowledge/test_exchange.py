@@ -1,0 +1,175 @@
+"""The graph goes out and comes in as others write it, and so do memories of people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate.errors import ConfigError
+from foveate.knowledge.base import Knowledge
+from foveate.knowledge.models import Node
+from foveate.store import Store
+from tests.knowledge import projects
+
+knowledge = projects.knowledge
+
+GRAPH: dict[str, Any] = {
+    "version": 1,
+    "last_updated": "2025-12-10T12:00:00Z",
+    "nodes": [
+        {"id": "task-001", "type": "task", "tags": ["auth"], "summary": "Added login", "file": None, "created": "2025-12-10", "connections": []},
+        {"id": "gotcha-001", "type": "gotcha", "tags": ["auth", "jwt"], "summary": "Tokens expire", "file": "memories/jwt.md", "created": "2025-12-11", "connections": ["task-001", "task-000"]},
+    ],
+    "tag_index": {"auth": ["task-001", "gotcha-001"], "jwt": ["gotcha-001"]},
+}  # fmt: skip
+
+MEMORY = """---
+id: decision-jwt
+type: decision
+date: 2025-12-10
+tags: [auth, JWT]
+---
+# Sessions or tokens
+
+## Context
+We log in.
+
+## Decision
+We use JWT with
+refresh tokens. Sessions were the other option.
+
+## Rationale
+No state on the server.
+
+Scales.
+
+## Related
+task-001
+"""
+
+
+def test_a_graph_goes_in_and_out_unchanged(knowledge: Knowledge) -> None:
+    assert knowledge.import_graph(GRAPH) == 2
+
+    back = knowledge.export_graph()
+    assert {**back, "last_updated": GRAPH["last_updated"]} == GRAPH
+    assert back["last_updated"].endswith("+00:00")
+    assert json.loads(json.dumps(back)) == back
+
+
+def test_what_others_do_not_know_goes_out_and_in_too(knowledge: Knowledge) -> None:
+    """Severity, rationale, and that a node is retired, which no tag leads to any more."""
+    knowledge.add(Node(id="a", type="gotcha", summary="s", tags=("x",), severity="low", rationale="r"))
+    knowledge.add(Node(id="b", type="gotcha", summary="t", tags=("x",)))
+    knowledge.retire("b")
+    out = knowledge.export_graph()
+
+    other = Knowledge(knowledge.store, f"other than {knowledge.project}")
+    other.import_graph(out)
+    assert out["tag_index"] == {"x": ["a"]}
+    assert list(other.nodes(retired=True)) == list(knowledge.nodes(retired=True))
+    assert [one.node.id for one in other.query_by_tags(["x"])] == ["a"]
+
+
+def test_an_import_updates_what_is_there(knowledge: Knowledge) -> None:
+    """As often as it is made."""
+    knowledge.add(Node(id="task-001", type="task", summary="Another", tags=("old",)))
+    for _ in range(2):
+        knowledge.import_graph(GRAPH)
+
+    assert knowledge.node("task-001").summary == "Added login"
+    assert knowledge.query_by_tags(["old"]) == []
+    assert len(list(knowledge.nodes())) == 2
+    assert [node.id for node in knowledge.connected("task-001")] == ["gotcha-001"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ([], r"an object with `nodes`, got list"),
+        ({"version": 2, "nodes": []}, r"`version` 2, known is 1"),
+        ({"nodes": {}}, r"`nodes` {}; give a list"),
+        ({"nodes": ["x"]}, r"nodes\[0\]: Expected `object`, got `str`"),
+        ({"nodes": [{"id": "a", "type": "task", "summary": "s", "score": 3}]}, r"nodes\[0\] 'a': .*unknown field `score`"),
+        ({"nodes": [{"id": "a", "type": "strategy", "summary": "s"}]}, r"nodes\[0\] 'a': `type`: Invalid enum value 'strategy'"),
+        ({"nodes": [{"id": "a", "type": "task"}]}, r"nodes\[0\] 'a': .*missing required field `summary`"),
+        ({"nodes": [{"id": 5, "type": "task", "summary": "s"}]}, r"nodes\[0\] 5: `id`: Expected `str`, got `int`"),
+        ({"nodes": [{"id": "a", "type": "task", "summary": "s", "created": "soon"}]}, r"nodes\[0\] 'a': `created` 'soon' is no date"),
+        ({"nodes": [{"id": "a", "type": "task", "summary": "s"}] * 2}, r"nodes\[1\] 'a': `id` is that of another node"),
+    ],
+)  # fmt: skip
+def test_a_graph_with_an_error_changes_nothing(knowledge: Knowledge, data: Any, said: str) -> None:
+    """And the error names the node and its field."""
+    good = [{"id": "good", "type": "task", "summary": "s"}]
+    if isinstance(data, dict) and data["nodes"] and "\\[0\\]" in said:
+        data = {**data, "nodes": [*data["nodes"], *good]}
+    with pytest.raises(ConfigError, match=said):
+        knowledge.import_graph(data)
+    assert list(knowledge.nodes()) == []
+
+
+def test_memories_are_read(knowledge: Knowledge, tmp_path: Path) -> None:
+    folder = tmp_path / "memories"
+    folder.mkdir()
+    (folder / "2025-12-10-jwt.md").write_text(MEMORY, encoding="utf-8")
+    (folder / "2025-12-11-pool.md").write_bytes(
+        "\ufeff---\r\ntype: insight\r\n---\r\n# Pools\r\n## Discovery:\r\n- Pools leak! Really.\r\n".encode()
+    )
+    (folder / "titled.md").write_text("---\ntype: gotcha\ntags:\n---\n# Only a title #\n", encoding="utf-8")
+
+    assert knowledge.read_memories(folder) == 3
+    first, second, third = knowledge.nodes()
+    assert first == Node(
+        id="decision-jwt", type="decision", summary="We use JWT with refresh tokens.", tags=("auth", "jwt"),
+        file=(folder / "2025-12-10-jwt.md").as_posix(), rationale="No state on the server.\n\nScales.", created="2025-12-10",
+    )  # fmt: skip
+    assert (second.id, second.summary, second.created) == ("2025-12-11-pool", "Pools leak!", "2025-12-11")
+    assert (third.id, third.summary, third.created) == ("titled", "Only a title", "")
+
+
+def test_memories_that_are_read_again_keep_what_was_made_of_them(knowledge: Knowledge, tmp_path: Path) -> None:
+    """The text is new, connections are kept, and what was retired stays so."""
+    path = tmp_path / "jwt.md"
+    path.write_text(MEMORY, encoding="utf-8")
+    knowledge.read_memories(tmp_path)
+    knowledge.update("decision-jwt", connections=("task-001",), retired=True)
+    path.write_text(MEMORY.replace("We use JWT", "We use PASETO"), encoding="utf-8")
+
+    assert knowledge.read_memories(tmp_path) == 1
+    node = knowledge.node("decision-jwt")
+    assert node.summary.startswith("We use PASETO")
+    assert (node.connections, node.retired) == (("task-001",), True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"# No front matter", "bad.md has no front matter; begin it with ---"),
+        (b"---\nid: [\n---\n", "bad.md: the front matter is no YAML"),
+        (
+            b"---\ndate: 2025-02-30\ntype: task\n---\n",
+            "bad.md: the front matter is no YAML|`created` '2025-02-30' is no date",
+        ),
+        (b"---\n- a\n---\n", "bad.md: the front matter is no list of fields"),
+        (b"---\ntype: idea\n---\n", "bad.md: `type`: Invalid enum value 'idea'"),
+        (b"---\nid: x\n---\n", "bad.md: `type`: "),
+        (b"---\ntype: task\ntags: 5\n---\n", "bad.md: `tags`: "),
+        (b"---\ntype: task\nowner: me\n---\n", "bad.md: `owner` is no field of a memory"),
+        (b"---\ntype: task\ndate: soon\n---\n", "bad.md: `created` 'soon' is no date"),
+        (b"---\nid: good\ntype: task\n---\n", "`id` 'good' is that of bad.md too"),
+        (b"\xff", "bad.md cannot be read"),
+    ],
+)
+def test_a_memory_with_an_error_is_named_and_nothing_is_read(tmp_path: Path, text: bytes, said: str) -> None:
+    (tmp_path / "bad.md").write_bytes(text)
+    (tmp_path / "good.md").write_text("---\nid: good\ntype: task\n---\n# Good\n", encoding="utf-8")
+    with Store(tmp_path / "a.db") as store:
+        knowledge = Knowledge(store)
+        with pytest.raises(ConfigError, match=said):
+            knowledge.read_memories(tmp_path)
+        assert list(knowledge.nodes()) == []
+        with pytest.raises(ConfigError, match="no folder"):
+            knowledge.read_memories(tmp_path / "nowhere")
