@@ -46,6 +46,8 @@ def test_a_small_local_model_is_asked_by_developer_and_reviewer(tmp_path: Path) 
     with Store(store) as found:
         sessions = {info.session_id: info for info in found.sessions()}
         developer = sessions["hello/T1/developer/1"]
+        reviewer = next(info for name, info in sessions.items() if name.startswith("hello/T1/reviewer-General/1"))
+        assert reviewer.calls >= 1 and reviewer.tags["agent"] == "reviewer (General)"
         assert developer.calls >= 1 and developer.tags["agent"] == "developer"
         with Session.open(found, developer.session_id) as session:
             sent = session.call(1).to("openai")
