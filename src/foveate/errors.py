@@ -2,7 +2,8 @@
 
 FoveateError
 ├── ConfigError (ValueError)      an option has a value that cannot work
-│   └── UnknownModelError         no window or prices are known for a model name
+│   ├── UnknownModelError         no window or prices are known for a model name
+│   └── TemplateError             a template cannot be found, read or filled in
 ├── MessageError (ValueError)     a message of malformed shape was refused; the log is unchanged
 ├── LogError                      recorded events cannot be read back
 │   └── UnknownFormatError        no program is known that records logs like this
@@ -27,6 +28,15 @@ class ConfigError(FoveateError, ValueError):
 
 class UnknownModelError(ConfigError):
     """No window or prices are known for a model name."""
+
+
+class TemplateError(ConfigError):
+    """A template cannot be found, read or filled in; `phase` says which, `pointer` is its source and name."""
+
+    def __init__(self, message: str, *, phase: str = "template_load", pointer: str = "") -> None:
+        super().__init__(message)
+        self.phase = phase
+        self.pointer = pointer
 
 
 class MessageError(FoveateError, ValueError):

@@ -6,7 +6,10 @@ import pytest
 
 from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
-from foveate.knowledge.models import Handoff, JournalTask, MapEntry
+from foveate.knowledge.models import ContextTask, Handoff, JournalTask, MapEntry
+from foveate.knowledge.signals import extract_signals
+from foveate.knowledge.sources import ProjectSource
+from foveate.recall.stems import stem
 from tests.knowledge import projects
 
 knowledge = projects.knowledge
@@ -67,6 +70,34 @@ def test_candidates_share_a_word_and_the_rarest_come_first(knowledge: Knowledge)
     assert knowledge.map_candidates([]) == knowledge.map_candidates(["nothing-like-it", ""]) == []
     with pytest.raises(ConfigError, match="`limit`"):
         knowledge.map_candidates(["a"], limit=0)
+
+
+def test_an_entry_is_found_by_what_its_file_defines(knowledge: Knowledge) -> None:
+    """Until it defines something else; who writes a note about it does not know, and takes nothing away."""
+    knowledge.put_entries([entry("src/a.py"), entry("src/b.py")], definitions={"src/a.py": ("parseInvoice", "Money")})
+    knowledge.put_entry(entry("src/a.py", notes="was changed"))
+
+    near = knowledge.map_near(["invoice"])
+    assert locations(near.entries) == ["src/a.py"]
+    assert {stem("invoice"), stem("money")} <= near.files[0].symbols
+    assert stem("changed") not in near.files[0].symbols
+    assert (near.counts, near.total) == ({stem("invoice"): 1}, 2)
+    knowledge.put_entries([entry("src/a.py")], definitions={"src/a.py": ("refund",)})
+    assert knowledge.map_candidates(["invoice"]) == []
+    assert knowledge.remove_entries("src/a.py") == 1
+    assert knowledge.map_candidates(["refund"]) == []
+
+
+def test_a_word_is_as_rare_as_it_is_on_the_whole_map(knowledge: Knowledge) -> None:
+    """Of a common word only the newest entries are looked at; that does not make it rare."""
+    knowledge.put_entries(entry(f"src/{number}.py", "service") for number in range(1_200))
+    knowledge.put_entry(entry("src/refund.py", "refund"))
+    knowledge.put_entries(entry(f"late/{number}.py", "service") for number in range(300))
+
+    found = ProjectSource(knowledge=knowledge).code(extract_signals(ContextTask(objective="service for a refund")))
+    (first, best), (_, second) = found.ranked[:2]
+    assert first.location == "src/refund.py" and found.total == 1_501
+    assert second < best / 10
 
 
 def test_stems_are_looked_for_as_they_are(knowledge: Knowledge) -> None:

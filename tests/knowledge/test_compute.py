@@ -9,7 +9,14 @@ import pytest
 
 from foveate.budget.tokens import counter_for
 from foveate.errors import ConfigError
-from foveate.knowledge.compute import LIMITS, ComputedContext, compute_context, dependency_context, relevant_knowledge
+from foveate.knowledge.compute import (
+    LIMITS,
+    Code,
+    ComputedContext,
+    compute_context,
+    dependency_context,
+    relevant_knowledge,
+)
 from foveate.knowledge.models import (
     ContextTask,
     FileForNext,
@@ -49,8 +56,8 @@ class Source:
     def task(self, task_id: str, /) -> JournalTask | None:
         return self.tasks.get(task_id)
 
-    def code(self, signals: Signals, /) -> list[tuple[MapEntry, float]]:
-        return self.entries
+    def code(self, signals: Signals, /) -> Code:
+        return Code(self.entries, len(self.entries))
 
 
 def node(kind: str, number: int, **more: object) -> Hit:
@@ -105,8 +112,17 @@ def test_everything_has_a_limit_and_what_was_left_out_is_counted() -> None:
     """Decisions, inherited items and questions had none."""
     context = compute_context(TASK, full())
     assert len(context.decisions) == 3 and len(context.inherited_patterns) == 5 and len(context.inherited_warnings) == 3
-    assert context.left_out["patterns"] == 10 and context.left_out["code_references"] == 20
+    assert context.left_out["patterns"] == 10
     assert "(10 more left out)" in rendered(context)
+
+
+def test_of_the_code_only_what_fits_half_as_well_as_the_best_is_counted() -> None:
+    """That hundreds of files share some word with a task says nothing."""
+    source = full()
+    assert compute_context(TASK, source).left_out["code_references"] == 6
+    source.entries = [source.entries[0], *((entry, 2.0) for entry, _ in source.entries[1:])]
+    few = compute_context(TASK, source)
+    assert "code_references" not in few.left_out and len(few.code_references) == 10
 
 
 def test_what_was_computed_is_rendered() -> None:

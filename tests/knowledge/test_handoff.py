@@ -74,6 +74,20 @@ def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> N
             "outcome: completed\npatterns_discovered: [{pattern: x, applies_to: [Not A Tag]}]",
             "'Not A Tag'; tags are lowercase",
         ),
+        (
+            "outcome: completed\npatterns_discovered: [{pattern: x, location: /home/me/x.py}]",
+            "`patterns_discovered[0].location` is '/home/me/x.py'; give a path relative",
+        ),
+        (
+            "outcome: completed\ndependencies_for_next: [{file: ~/x}]",
+            "`dependencies_for_next[0].file` is '~/x'; give a path relative",
+        ),
+        ("outcome: completed\ngotchas: [{issue: ' '}]", "`gotchas[0].issue` is blank; say what it is"),
+        ("outcome: completed\nopen_questions: [{question: ' '}]", "`open_questions[0].question` is blank"),
+        (f"outcome: completed\ngotchas: [{{issue: x, id: {'i' * 201}}}]", "`gotchas[0].id` has more than 200"),
+        (f"outcome: completed\nfiles_created: [{{path: {'p' * 481}}}]", "`files_created[0].path` has 481 characters"),
+        (f"outcome: completed\nfiles_modified: [{{path: x, lines: '{'9' * 5_000}'}}]", "give a range such as 10-42"),
+        ("outcome: blocked\nblockers: [{blocker: x, blocking_tasks: [' ']}]", "blocked needs `blockers` with"),
         ("outcome: completed\nsurprise: 1", "unknown field `surprise`"),
         ("- a\n- b", "a handoff is a mapping"),
         ("", "got nothing"),
@@ -85,6 +99,48 @@ def test_a_broken_rule_is_named_with_its_field(text: str, problem: str) -> None:
     with pytest.raises(HandoffError) as caught:
         parse_handoff(text)
     assert problem in str(caught.value)
+
+
+def test_who_changed_files_names_files() -> None:
+    """Which ones were changed only the caller knows; any file that is named will do."""
+    with pytest.raises(HandoffError, match=r"`files_created` and `files_modified` are empty, .* 'src/a\.py'; name them"):
+        parse_handoff("outcome: completed", changed=["src/a.py"])
+    assert parse_handoff("outcome: completed\nfiles_modified: [{path: src/b.py}]", changed=["src/a.py"]).files_modified
+    assert parse_handoff("outcome: completed").outcome == "completed"
+
+
+def test_tags_may_be_of_any_script() -> None:
+    assert parse_handoff("outcome: completed\npatterns_discovered: [{pattern: x, applies_to: [数据库, rate-limit]}]")
+
+
+def test_one_broken_rule_does_not_cost_the_rest() -> None:
+    """What is right is kept item by item and field by field, and all that was wrong is named."""
+    text = """
+outcome: done
+patterns_discovered:
+  - {pattern: Amounts are cents, location: src/money.py, applies_to: [Not A Tag]}
+  - {pattern: ' '}
+gotchas: [The database rounds, {issue: It leaks, severity: huge, mitigation: close it}]
+files_created: [{path: /etc/passwd}, {path: src/money.py, lines: some}]
+blockers: none
+"""
+    found = read_handoff(text)
+    handoff = found.handoff
+    assert handoff.salvaged and handoff.outcome == "partial" and found.problems
+    assert [(one.pattern, one.location, one.applies_to) for one in handoff.patterns_discovered] == [
+        ("Amounts are cents", "src/money.py", ())
+    ]
+    assert [(one.issue, one.severity, one.mitigation) for one in handoff.gotchas] == [
+        ("The database rounds", "medium", ""),
+        ("It leaks", "medium", "close it"),
+    ]
+    assert [(one.path, one.lines) for one in handoff.files_created] == [("src/money.py", "all")]
+    assert handoff.blockers == ()
+
+
+def test_files_outside_the_project_are_not_salvaged() -> None:
+    found = salvaged_handoff("See /etc/passwd, ../other/secret.txt and src/money.py.")
+    assert [one.file for one in found.dependencies_for_next] == ["src/money.py"]
 
 
 def test_all_broken_rules_are_named_at_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.knowledge.mapping import CodeMap, component_of, ranked_entries, scored_entries
+from foveate.knowledge.mapping import CodeMap, component_of, ranked_entries, scored_entries, stems_of
 from foveate.knowledge.models import ContextTask, MapEntry
 from foveate.knowledge.signals import Signals, extract_signals
 
@@ -17,6 +17,10 @@ class File(NamedTuple):
     path: str
     definitions: tuple[str, ...] = ()
     references: float = 0.0
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        return stems_of(" ".join(self.definitions))
 
 
 def entry(location: str, component: str | None = None, notes: str = "") -> MapEntry:

@@ -11,7 +11,7 @@ import msgspec
 from foveate.agents.desk import Desk
 from foveate.agents.driver import Driver, OnText, Schema
 from foveate.agents.strategy import ContextStrategy
-from foveate.agents.toolset import Answer, Toolset
+from foveate.agents.toolset import Answer, Toolset, answered, arguments_of, open_calls
 from foveate.errors import FoveateError
 from foveate.log.messages import ToolCall
 from foveate.log.state import AgentState
@@ -118,14 +118,14 @@ class Agent(Generic[Result]):
 
     async def _settle(self, session: Session, desk: Desk) -> Result | None:
         """Answer what the model called and nobody has answered yet; the result, once there is one."""
-        for call in _open_calls(session):
+        for call in open_calls(session.messages):
             self.means.on_call(self.label, call)
             answer = await self._answer(call, desk)
             session.append({"role": "tool", "tool_call_id": call.id, "content": answer.text}, time=self.means.clock())
             self.means.on_answer(self.label, call, answer)
         accepted = _accepted(session)
         if accepted is not None:
-            return self._parsed(_arguments(accepted))  # type: ignore[return-value]  # ClassVars know no type variable
+            return self._parsed(arguments_of(accepted))  # type: ignore[return-value]  # ClassVars know no type variable
         last = session.messages[-1] if session.messages else None
         if last is not None and last.role == "assistant":
             if _idle(session) >= _IDLE:
@@ -134,31 +134,25 @@ class Agent(Generic[Result]):
         return None
 
     async def _answer(self, call: ToolCall, desk: Desk) -> Answer:
-        try:
-            arguments = _arguments(call)
-        except msgspec.DecodeError as error:
-            return Answer(text=f"error: the arguments of {call.name} are no JSON object: {error}", outcome="error")
-        if call.name == FINISH:
-            wrong = self._wrong(arguments)
-            if wrong is None:
-                return Answer(text=_ACCEPTED)
-            return Answer(text=f"error: not accepted: {wrong}; correct it and call {FINISH} again", outcome="error")
-        for tools in (*self.tools, desk):
-            if call.name in {one["function"]["name"] for one in tools.definitions}:
-                return await tools.answer(call.name, arguments)
-        known = [one["function"]["name"] for one in self._all(desk)]
-        return Answer(text=f"error: there is no tool {call.name!r}; known are {', '.join(known)}", outcome="error")
+        if call.name != FINISH:
+            return await answered(call, (*self.tools, desk), [one["function"]["name"] for one in self._all(desk)])
+        wrong = self._wrong(call)
+        if wrong is None:
+            return Answer(text=_ACCEPTED)
+        return Answer(text=f"error: not accepted: {wrong}; correct it and call {FINISH} again", outcome="error")
 
     def _all(self, desk: Desk) -> Iterator[dict[str, Any]]:
         for tools in (*self.tools, desk):
             yield from tools.definitions
         yield self._finish()
 
-    def _wrong(self, arguments: Mapping[str, Any]) -> str | None:
+    def _wrong(self, call: ToolCall) -> str | None:
         try:
-            return self.problem(self._parsed(arguments))  # type: ignore[arg-type]  # ClassVars know no type variable
+            return self.problem(self._parsed(arguments_of(call)))  # type: ignore[arg-type]  # ClassVars know no type variable
         except msgspec.ValidationError as error:
             return str(error)
+        except msgspec.MsgspecError as error:
+            return f"the arguments of {call.name} are no JSON object: {error}"
 
     def _parsed(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
         return msgspec.convert(arguments, self.result)
@@ -181,24 +175,9 @@ def _schema(result: type[msgspec.Struct]) -> dict[str, Any]:
     return {**whole, "$defs": components} if components else whole
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    return msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
-
-
 def _asked(session: Session) -> int:
     """How many requests the session has answers of."""
     return sum(message.role == "assistant" for message in session.messages)
-
-
-def _open_calls(session: Session) -> list[ToolCall]:
-    """The calls of the newest answer that have no result yet."""
-    answered: set[str] = set()
-    for message in reversed(session.messages):
-        if message.role == "assistant":
-            return [call for call in message.calls if call.id not in answered]
-        if message.result is not None:
-            answered.add(message.result.call_id)
-    return []
 
 
 def _accepted(session: Session) -> ToolCall | None:

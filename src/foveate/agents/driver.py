@@ -17,6 +17,10 @@ class DriverError(FoveateError):
     """A model could not be asked, or did not answer; what was said before is in the log."""
 
 
+class WindowError(DriverError):
+    """A request was longer than the model's window."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
     """The form of an agent's result: a tool of the request, which the model calls once to finish."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from foveate.log.messages import Outcome
+import msgspec
+
+from foveate.log.messages import Message, Outcome, ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +30,33 @@ class Toolset(Protocol):
     async def answer(self, name: str, arguments: Mapping[str, Any], /) -> Answer:
         """Do what a call asks; what is wrong with it is said to the model, not raised."""
         ...
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call; raises `msgspec.MsgspecError` if they are no JSON object."""
+    return msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
+
+
+async def answered(call: ToolCall, toolsets: Sequence[Toolset], known: Iterable[str]) -> Answer:
+    """What the tool that a call names says to it; `known` are all names that the model was given."""
+    try:
+        arguments = arguments_of(call)
+    except msgspec.MsgspecError as error:
+        return Answer(text=f"error: the arguments of {call.name} are no JSON object: {error}", outcome="error")
+    for tools in toolsets:
+        if call.name in {one["function"]["name"] for one in tools.definitions}:
+            return await tools.answer(call.name, arguments)
+    return Answer(text=f"error: there is no tool {call.name!r}; known are {', '.join(known)}", outcome="error")
+
+
+def open_calls(messages: Sequence[Message]) -> list[ToolCall]:
+    """The calls of the newest answer that have no result yet; none if somebody went on without."""
+    done: set[str] = set()
+    for message in reversed(messages):
+        if message.role == "assistant":
+            return [call for call in message.calls if call.id not in done]
+        if message.role == "user":
+            return []
+        if message.result is not None:
+            done.add(message.result.call_id)
+    return []

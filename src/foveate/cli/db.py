@@ -38,9 +38,10 @@ def check_command(
     """
     with reported(), opened(store, system) as found:
         # Behind SQLAlchemy, for which `--help` must not wait.
+        from foveate.knowledge.check import check_knowledge
         from foveate.store.check import check
 
-        problems = check(found, recompute=_recompute(found) if calls else None)
+        problems = [*check(found, recompute=_recompute(found) if calls else None), *check_knowledge(found)]
         if as_json:
             print_json([problem._asdict() for problem in problems])
         elif not problems:

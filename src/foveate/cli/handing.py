@@ -23,8 +23,14 @@ HandoffFile = Annotated[
 ]
 
 
+Changed = Annotated[
+    list[str] | None,
+    typer.Option("--changed", metavar="PATH", help="A file that the task changed: the handoff must name files then."),
+]
+
+
 @handoff_app.command("check")
-def check_command(file: HandoffFile) -> None:
+def check_command(file: HandoffFile, changed: Changed = None) -> None:
     """Say whether a handoff keeps the rules, and which it breaks; exit code 4 if it breaks any.
 
     Example: foveate handoff check handoff.yaml
@@ -34,7 +40,7 @@ def check_command(file: HandoffFile) -> None:
         from foveate.knowledge.handoff import HandoffError, parse_handoff
 
         try:
-            handoff = parse_handoff(_text(file))
+            handoff = parse_handoff(_text(file), changed=changed or ())
         except HandoffError as error:
             for problem in error.problems:
                 print_text(problem)
@@ -49,10 +55,11 @@ def ingest_command(
     name: Annotated[str, typer.Option("--name", help="The name of the task.")] = "",
     summary: Annotated[str, typer.Option("--summary", help="What was done, in a sentence.")] = "",
     tag: Tags = None,
+    changed: Changed = None,
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Save what can be saved of a handoff that breaks rules, or is none.")
     ] = False,
-    project: Project = "default",
+    project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -63,14 +70,17 @@ def ingest_command(
     with known(store, system, project, create=True) as knowledge:
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.knowledge.handoff import parse_handoff, read_handoff
-        from foveate.knowledge.models import JournalTask
+        from foveate.knowledge.models import ContextTask, JournalTask
+        from foveate.knowledge.signals import extract_signals
+        from foveate.lab.config import config_at
 
         text = _text(file)
         read = read_handoff(text) if lenient else None
-        handoff = read.handoff if read is not None else parse_handoff(text)
+        handoff = read.handoff if read is not None else parse_handoff(text, changed=changed or ())
         for problem in read.problems if read is not None else ():
             say(f"salvaged: {shown(problem)}")
-        given = JournalTask(id=task, name=name, summary=summary, tags=tuple(tag or ()), handoff=handoff)
+        about = extract_signals(ContextTask(name=name, objective=summary), domains=config_at().domains)
+        given = JournalTask(id=task, name=name, summary=summary, tags=tuple(tag or about.domains), handoff=handoff)
         done = knowledge.ingest(given, handoff, today=today())
         if done.repeated:
             say(f"this handoff of {shown(task)} was taken in already; nothing changed")
@@ -82,7 +92,7 @@ def ingest_command(
 
 
 def journal_command(
-    project: Project = "default", as_json: AsJson = False, store: StorePlace = None, system: SystemPlace = None
+    project: Project = None, as_json: AsJson = False, store: StorePlace = None, system: SystemPlace = None
 ) -> None:
     """List the tasks of a project with what came of them, and what stands in the way.
 
@@ -106,7 +116,7 @@ def journal_command(
 @map_app.command("build")
 def build_command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A repository, or any folder with code.")] = Path(),
-    project: Project = "default",
+    project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -131,7 +141,7 @@ def build_command(
 def map_show_command(
     words: Annotated[list[str] | None, typer.Argument(metavar="WORD", help="Only what is about this.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most places.")] = 20,
-    project: Project = "default",
+    project: Project = None,
     as_json: AsJson = False,
     store: StorePlace = None,
     system: SystemPlace = None,
@@ -145,10 +155,11 @@ def map_show_command(
         from foveate.knowledge.models import ContextTask
         from foveate.knowledge.signals import extract_signals
         from foveate.knowledge.sources import ProjectSource
+        from foveate.lab.config import config_at
 
         if words:
-            signals = extract_signals(ContextTask(objective=" ".join(words)))
-            entries = [entry for entry, _ in ProjectSource(knowledge=knowledge).code(signals)]
+            signals = extract_signals(ContextTask(objective=" ".join(words)), domains=config_at().domains)
+            entries = [entry for entry, _ in ProjectSource(knowledge=knowledge).code(signals).ranked]
         else:
             entries = knowledge.entries()
         if as_json:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache, partial
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,14 +18,11 @@ from foveate.cli.transfer import said
 from foveate.errors import ConfigError, FoveateError, LogError
 
 if TYPE_CHECKING:
-    from foveate.importers.importer import Importer
     from foveate.importers.reading import Recorded, Skipped
-    from foveate.log.events import Event
     from foveate.store import Store
     from foveate.store.arrivals import Arrival
 
 _LONG = 2_000_000
-_IN_MEMORY = 1_000_000
 _SHOWN = 5
 
 
@@ -131,69 +126,11 @@ def _tried(
 def _bring(store: Store, log: Recorded, format: str, new_id: str | None, outcome: _Outcome, tell: Tell) -> None:
     # Behind SQLAlchemy, for which `--help` must not wait.
     from foveate.importers.detection import importer_for
-    from foveate.store.arrivals import import_lines, import_logs
+    from foveate.store.bringing import brought
 
     importer = importer_for(log, format)
     outcome.format = importer.name
-    if importer.name == "foveate":
-        log.file.seek(0)
-        outcome.arrivals = [import_lines(store, log.file, as_session=new_id, progress=partial(_storing, tell, log))]
-        return
-    with _spooled(importer, log, new_id, tell) as spools:
-        if not spools:
-            raise LogError(f"{log.name}: there is no message in it")
-        logs = [partial(_events, spool) for spool in spools.values()]
-        outcome.arrivals = import_logs(store, logs, progress=partial(_storing, tell, log))
-
-
-def _storing(tell: Tell, log: Recorded, what: str, done: int) -> None:
-    tell(f"storing {done:,} {what} of", log.read)
-
-
-@contextmanager
-def _spooled(
-    importer: Importer, log: Recorded, new_id: str | None, tell: Tell
-) -> Generator[dict[str, IO[bytes]], None, None]:
-    """The events of a log, aside: only once all of it was read does the store hear of it."""
-    # Not on top: `--help` and other commands need not wait for it.
-    from foveate.importers.events import events_of
-    from foveate.log.codec import encode_event
-    from foveate.log.events import MessageAppended
-
-    with ExitStack() as stack:
-        spools: dict[str, IO[bytes]] = {}
-        spoken: set[str] = set()
-        for number, event in enumerate(events_of(importer.read(log), named=new_id, has_prices=_has_prices)):
-            if event.session not in spools:
-                spools[event.session] = stack.enter_context(SpooledTemporaryFile(_IN_MEMORY))
-            spools[event.session].write(encode_event(event) + b"\n")
-            if isinstance(event.body, MessageAppended):
-                spoken.add(event.session)
-            if number % 100 == 0:
-                tell("importing", log.read)
-        # A session that was opened and in which nothing was said is none.
-        yield {session: spool for session, spool in spools.items() if session in spoken}
-
-
-def _events(spool: IO[bytes]) -> Iterator[Event]:
-    # Not on top: `--help` and other commands need not wait for it.
-    from foveate.log.codec import decode_event
-
-    spool.seek(0)
-    return map(decode_event, spool)
-
-
-@cache
-def _has_prices(model: str) -> bool:
-    # Not on top: `--help` and other commands need not wait for it.
-    from foveate.budget.profiles import profile_for
-    from foveate.errors import UnknownModelError
-
-    try:
-        profile_for(model)
-    except UnknownModelError:
-        return False
-    return True
+    outcome.arrivals = brought(store, importer, log, as_session=new_id, tell=tell)
 
 
 def _sample(store: Store, new_id: str | None) -> _Outcome:

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 knowledge_app = typer.Typer(help="What a project knows: decisions, patterns, gotchas, insights.", no_args_is_help=True)
 
 Project = Annotated[
-    str, typer.Option("--project", metavar="NAME", envvar="FOVEATE_PROJECT", help="Which project of the store.")
+    str | None,
+    typer.Option(
+        "--project",
+        metavar="NAME",
+        envvar="FOVEATE_PROJECT",
+        help="Whose knowledge: that of the project with this name, else with the name of the directory.",
+        show_default=False,
+    ),
 ]
 Kind = Annotated[
     Literal["task", "decision", "pattern", "gotcha", "insight"], typer.Argument(metavar="TYPE", help="What it is.")
@@ -32,14 +39,15 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", he
 
 @contextmanager
 def known(
-    store: str | None, system: str | None, project: str, *, create: bool = False
+    store: str | None, system: str | None, project: str | None, *, create: bool = False
 ) -> Generator[Knowledge, None, None]:
     """The knowledge of the project that a command is about."""
     with reported(), opened(store, system, create=create) as found:
         # Not on top: `--help` must not wait for SQLAlchemy.
         from foveate.knowledge.base import Knowledge
+        from foveate.knowledge.project import project_of
 
-        yield Knowledge(found, project)
+        yield Knowledge(found, project_of(Path(), project))
 
 
 def today() -> str:
@@ -57,7 +65,7 @@ def context_command(
     debug: Annotated[
         bool, typer.Option("--debug", envvar="DEBUG_CONTEXT", help="Also print how the context came about.")
     ] = False,
-    project: Project = "default",
+    project: Project = None,
     as_json: AsJson = False,
     store: StorePlace = None,
     system: SystemPlace = None,
@@ -71,9 +79,11 @@ def context_command(
         from foveate.knowledge.models import ContextTask
         from foveate.knowledge.render import debug_report, rendered
         from foveate.knowledge.sources import context_of
+        from foveate.lab.config import config_at
         from foveate.work.loading import loaded
 
-        context = context_of(loaded(task, ContextTask), knowledge, today=today(), complexity=complexity)
+        given = loaded(task, ContextTask)
+        context = context_of(given, knowledge, today=today(), complexity=complexity, domains=config_at().domains)
         if as_json:
             print_json(plain(context))
             return
@@ -96,7 +106,7 @@ def add_command(
         list[str] | None, typer.Option("--connect", metavar="ID", help="A node it belongs to; several times.")
     ] = None,
     id: Annotated[str | None, typer.Option("--id", help="Its name; made up if it is left out.")] = None,
-    project: Project = "default",
+    project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -125,7 +135,7 @@ def add_command(
 def query_command(
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Tags, or words of a summary.")],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most nodes.")] = 10,
-    project: Project = "default",
+    project: Project = None,
     as_json: AsJson = False,
     store: StorePlace = None,
     system: SystemPlace = None,
@@ -158,7 +168,7 @@ def query_command(
 def show_command(
     id: Annotated[str, typer.Argument(metavar="ID", help="The id of a node; `foveate knowledge query` finds it.")],
     depth: Annotated[int, typer.Option("--depth", min=1, help="How far to follow connections.")] = 1,
-    project: Project = "default",
+    project: Project = None,
     as_json: AsJson = False,
     store: StorePlace = None,
     system: SystemPlace = None,
@@ -182,7 +192,7 @@ def show_command(
 @knowledge_app.command("retire")
 def retire_command(
     id: Annotated[str, typer.Argument(metavar="ID", help="The id of a node.")],
-    project: Project = "default",
+    project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -199,7 +209,7 @@ def retire_command(
 def merge_command(
     keep: Annotated[str | None, typer.Argument(metavar="ID", help="The node to keep.", show_default=False)] = None,
     others: Annotated[list[str] | None, typer.Argument(metavar="OTHER", help="Nodes that say the same.")] = None,
-    project: Project = "default",
+    project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -225,7 +235,7 @@ def import_command(
     path: Annotated[
         Path, typer.Argument(metavar="PATH", help="A knowledge_graph.json, or a folder of memories (*.md).")
     ],
-    project: Project = "default",
+    project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -248,7 +258,7 @@ def import_command(
 
 
 @knowledge_app.command("export")
-def export_command(project: Project = "default", store: StorePlace = None, system: SystemPlace = None) -> None:
+def export_command(project: Project = None, store: StorePlace = None, system: SystemPlace = None) -> None:
     """Print all nodes as a knowledge_graph.json.
 
     Example: foveate knowledge export > knowledge_graph.json

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from foveate.cli.artifact import artifact_command
+from foveate.cli.chat import chat_command
 from foveate.cli.check import check_command
 from foveate.cli.compile import compile_command
 from foveate.cli.db import db_app
@@ -23,6 +24,7 @@ from foveate.cli.policies import policies_command
 from foveate.cli.recall import recall_command
 from foveate.cli.replay import replay_command
 from foveate.cli.search import search_command
+from foveate.cli.serve import serve_command
 from foveate.cli.sessions import sessions_command
 from foveate.cli.show import show_command
 from foveate.cli.source import reported
@@ -71,6 +73,10 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "replay": replay_command,
         "policies": policies_command,
         "formats": formats_command,
+    },
+    "Chats": {
+        "chat": chat_command,
+        "serve": serve_command,
     },
     "Sessions in a store": {
         "import": import_command,

@@ -1,24 +1,14 @@
-"""Models of a command: which one is meant, and what asks it."""
+"""Models of a command: which one is meant."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated
 
 import typer
 
 from foveate.errors import ConfigError
-
-if TYPE_CHECKING:
-    from foveate.agents.driver import Driver
-
-LOCAL: Final = "local"
-VARIABLE: Final = "FOVEATE_MODEL"
-# What the small local model can read at once, and what is left of it for the request.
-LOCAL_WINDOW: Final = 8192
-LOCAL_BUDGET: Final = 6_500
+from foveate.integrations.models import LOCAL, VARIABLE
 
 ModelName = Annotated[
     str | None,
@@ -46,22 +36,3 @@ def chosen_model(name: str | None) -> str:
             f"`--model {LOCAL}` for the small model on this machine, or set {VARIABLE}"
         )
     return chosen
-
-
-@contextmanager
-def driver_for(name: str) -> Generator[Driver, None, None]:
-    """What asks a model; a local one runs as long as it is needed."""
-    try:
-        # Frameworks take seconds to import, and only some commands need them.
-        from foveate.integrations.pydantic_ai import PydanticAIDriver, local_model_driver
-    except ImportError as error:
-        raise ConfigError(f"agents need {error.name}, which is not installed; pip install 'foveate[work]'") from error
-    if name != LOCAL:
-        yield PydanticAIDriver(name)
-        return
-    # It says itself what is missing, if something is.
-    from foveate.integrations.llama_cpp import start
-
-    # Half of the processors: with all of them it gets slower as soon as anything else runs.
-    running = start(window=LOCAL_WINDOW, threads=max(1, (os.cpu_count() or 1) // 2))
-    yield local_model_driver(running.address, running.name)

@@ -12,7 +12,6 @@ from foveate.cli.phrases import ago, at, shown, tagged
 from foveate.cli.sessions import facts
 from foveate.cli.source import reported
 from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened
-from foveate.cli.views import recorded_call
 from foveate.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -60,6 +59,9 @@ def _calls(store: Store, info: SessionInfo) -> list[CallSummary]:
 
 
 def _print_call(store: Store, info: SessionInfo, number: int, to: Target | None, *, as_json: bool) -> None:
+    # Behind SQLAlchemy, for which `--help` must not wait.
+    from foveate.session.durable import recorded_call
+
     view = recorded_call(store, info, number)
     recorded = next((one for one in _calls(store, info) if one.number == number), None)
     numbers = _call_facts(recorded) if recorded is not None else {"call": number}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from foveate.compiler.compiled import CompiledContext
     from foveate.compiler.policy import Policy
     from foveate.session import Session
-    from foveate.store import SessionInfo, Store
 
 _LONG = 1_000
 
@@ -92,6 +91,9 @@ def views_of_calls(material: Material, how: How, numbers: list[int]) -> list[Com
     """Calls by their numbers: those that the session recorded, else as a replay makes them."""
     store, info = material.store, material.info
     if store is not None and info is not None and info.calls and not how.is_given:
+        # Behind SQLAlchemy, for which `--help` must not wait.
+        from foveate.session.durable import recorded_call
+
         return [recorded_call(store, info, number) for number in numbers]
     calls = sum(1 for _ in material.recording.calls()) + 1
     for number in numbers:
@@ -100,17 +102,6 @@ def views_of_calls(material: Material, how: How, numbers: list[int]) -> list[Com
     views = enumerate(islice(_replayed(material, how), max(numbers)), start=1)
     found = {number: view for number, view in views if number in numbers}
     return [found[number] for number in numbers]
-
-
-def recorded_call(store: Store, info: SessionInfo, number: int) -> CompiledContext:
-    """A call of a session in a store, computed again from what was recorded."""
-    # Behind SQLAlchemy, for which `--help` must not wait.
-    from foveate.budget.tokens import counter_for
-    from foveate.session.durable import StoreJournal
-
-    journal = StoreJournal(store, info, owns_store=False)
-    # Nothing is opened for writing: a call can be looked at in a store that can only be read.
-    return journal.rebuilt(number, counter_for(journal.model))
 
 
 def _replayed(material: Material, how: How) -> Iterator[CompiledContext]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from foveate.cli.knowledge import Project
 from foveate.cli.models import ModelName, chosen_model, wanted_model
 from foveate.cli.output import AsJson, print_json, print_table, say
 from foveate.cli.phrases import shown
@@ -66,6 +67,7 @@ def run_command(
     architect: Architect = None,
     developer: Developer = None,
     reviewer: Reviewer = None,
+    project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -88,7 +90,7 @@ def run_command(
             developer=developer,
             reviewer=reviewer,
         )
-        begun, given = begun_with(issue, design, plan, repo=repo, personas=persona, options=options)
+        begun, given = begun_with(issue, design, plan, repo=repo, personas=persona, options=options, project=project)
         if dry_run:
             print_views(begun, given)
             return

@@ -14,11 +14,13 @@ import typer
 
 from foveate.agents import PERSONAS
 from foveate.agents.reviewer import known_persona
-from foveate.cli.models import LOCAL, LOCAL_BUDGET, driver_for
+from foveate.integrations.models import LOCAL, LOCAL_BUDGET, driver_for
 from foveate.cli.output import say
 from foveate.cli.source import BAD_INPUT
 from foveate.cli.work_screen import Screen
 from foveate.errors import ConfigError, FoveateError
+from foveate.knowledge.project import project_of
+from foveate.lab.config import config_at
 from foveate.session import Session
 from foveate.store import Store
 from foveate.work import TaskDAG, load_design, load_issue, load_plan
@@ -59,6 +61,7 @@ def begun_with(
     repo: Path,
     personas: list[str] | None,
     options: Options,
+    project: str | None = None,
 ) -> tuple[Begun, TaskDAG | None]:
     """What a run begins with, and the plan if one is given; all that can be wrong with it is found here."""
     given = load_plan(plan) if plan is not None else None
@@ -72,6 +75,7 @@ def begun_with(
         personas=tuple(_persona(name) for name in personas or ["General"]),
         budget=LOCAL_BUDGET if options.model == LOCAL else BUDGET,
         hidden=tuple(map(str, files)),
+        project=project_of(repo, project),
     )
     distinct = tuple({persona.casefold(): persona for persona in begun.personas}.values())
     return options.over(msgspec.structs.replace(begun, personas=distinct)), given
@@ -138,7 +142,7 @@ def _carry_out(store: Store, run: str, begun: Begun, start: Callable[[Workflow],
     _directory(Path(begun.repo))
     screen = Screen(run, yes=yes)
     with held(lock_of(store, run), run), driver_for(begun.model) as driver:
-        setting = setting_in(store, run, begun, driver, screen)
+        setting = setting_in(store, run, begun, driver, screen, domains=config_at(start=Path(begun.repo)).domains)
         with Session.open(store, run) as session:
             workflow = Workflow(session, setting)
             start(workflow)

@@ -14,11 +14,12 @@ from foveate.compiler.recipe import FateCounts
 from foveate.compiler.reduction import PassRecord
 from foveate.compiler.triggers import Decision, cold_reason
 from foveate.errors import ConfigError
-from foveate.log.events import Body, SummaryRecorded
+from foveate.log.events import Body, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
+from foveate.views.ledger import Failure
 from foveate.views.timeline import Timeline, common_prefix
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS, to_objects
@@ -128,6 +129,16 @@ class CompiledContext:
     def previous_summary(self) -> SummaryRecorded | None:
         """The newest summary that a summarizer wrote."""
         return self._timeline.summary
+
+    @property
+    def reflections(self) -> tuple[ReflectionRecorded, ...]:
+        """The newest reflections on the session."""
+        return self._timeline.reflections
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The newest tool executions that failed, settled or not."""
+        return tuple(self._timeline.ledger.failures)
 
     @property
     def payload(self) -> bytes:

@@ -72,7 +72,7 @@ class PipelineCompiler:
         return run(
             state,
             Plan(
-                name=f"pipeline:{self.policy.name}",
+                name=self.policy.name if self.policy.origin is not None else f"pipeline:{self.policy.name}",
                 counter=self.counter,
                 policy=self.policy,
                 budget=self.budget,

@@ -12,6 +12,7 @@ from foveate.log.items import Fate, Item
 
 if TYPE_CHECKING:
     from foveate.compiler.compiled import CompiledContext
+    from foveate.compiler.explain import Explanation
 
 _PREVIEW = 80
 
@@ -63,13 +64,16 @@ def difference(first: CompiledContext, second: CompiledContext) -> Difference:
     shared = 0 if reframed else _common(before, after)
     fixed = 0 if reframed else second.framing.fixed
     broke = before[shared].id if shared < len(before) else None
+    gone = [item for item in before if item.id not in now]
+    # Once for all of them: it goes through the whole log.
+    account = second.explain() if gone else None
     return Difference(
         first=first.number,
         second=second.number,
         tokens_before=first.tokens,
         tokens_after=second.tokens,
         entered=tuple(_entered(item) for item in after if item.id not in was),
-        left=tuple(_left(item, second) for item in before if item.id not in now),
+        left=tuple(_left(item, second, account) for item in gone),
         changed=tuple(
             _changed(was[item.id], item) for item in after if item.id in was and was[item.id].message != item.message
         ),
@@ -99,7 +103,7 @@ def _entered(item: Item) -> Change:
     )
 
 
-def _left(item: Item, later: CompiledContext) -> Change:
+def _left(item: Item, later: CompiledContext, account: Explanation | None) -> Change:
     known = later.position(item.id) is not None
     return Change(
         id=item.id,
@@ -107,7 +111,7 @@ def _left(item: Item, later: CompiledContext) -> Change:
         preview=_preview(item),
         before=item.fate,
         tokens_before=item.tokens,
-        why=later.why(item.id) if known else "its place was taken by a later one",
+        why=account.why(item.id) if account is not None and known else "its place was taken by a later one",
     )
 
 

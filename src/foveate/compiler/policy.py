@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
 from foveate.budget.window import TokenBudget
 from foveate.errors import ConfigError
@@ -24,8 +25,11 @@ from foveate.transforms import (
     Truncate,
 )
 from foveate.views.draft import Pass, PlainPass, Shares, pass_name
+from foveate.views.timeline import Timeline
 
 CompactWhen = Callable[[AgentState, Messages, TokenBudget], bool]
+When = Callable[[Timeline, TokenBudget], str | None]
+"""The reason why a policy's passes are due at this call, whatever they gain; None if they are not."""
 
 PASSES: tuple[Pass | PlainPass, ...] = (
     Repair(),  # first: every later pass assumes that calls and results are paired
@@ -39,12 +43,20 @@ PASSES: tuple[Pass | PlainPass, ...] = (
 )
 
 
+class Origin(NamedTuple):
+    """Where a policy was read from: a source, and the hash of what stood there."""
+
+    source: str
+    sha256: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How a session's past is reduced.
 
     `low` is the share of the budget to come down to (None: from the prices). A history may grow by `patience` times
     what is cheapest at the cache's prices before a rewrite is made of its own accord (None: only when it must).
+    `when` knows other reasons for one. `origin` names what a policy was read from that is not written in code, such as a template.
     """
 
     name: str
@@ -53,6 +65,8 @@ class Policy:
     low: float | None = 0.25
     patience: float | None = 1.0
     shares: Shares = field(default_factory=Shares)
+    when: When | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         for stage in (*self.passes, self.isolation):

@@ -48,11 +48,16 @@ def source_of(compiler: object) -> str:
     if not kind.__module__.startswith("foveate."):
         return f"{kind.__module__}:{kind.__qualname__}"
     policy = getattr(compiler, "policy", None)
+    if policy is not None and policy.origin is not None:
+        return str(policy.origin.source)
     return "builtin" if policy is None or policy == POLICIES.get(policy.name) else "custom"
 
 
 def fingerprint(compiler: object) -> str:
-    """A hash of a compiler and all its options; two with the same hash decide alike."""
+    """A hash of a compiler and all its options, or of what these were read from; with the same, two decide alike."""
+    policy = getattr(compiler, "policy", None)
+    if policy is not None and policy.origin is not None:
+        return str(policy.origin.sha256)
     return hashlib.sha256(_spelled(compiler).encode()).hexdigest()
 
 

@@ -53,9 +53,11 @@ def run(state: AgentState, plan: Plan) -> CompiledContext:
             sizes = sizes._replace(used=timeline.tokens_of(reduced.items))
             budget = budget.with_used(correct(framing.tokens + sizes.used))
         asked = plan.compact_when is not None and plan.compact_when(state, state.context.messages, budget)
-        due = decide(timeline, budget, sizes, plan.cache, now=state.now, patience=plan.policy.patience, asked=asked)
-        if due is not None:
-            decision, reduced = due, reducer.reduced(items, reduced, sizes, due)
+        own = plan.policy.when(timeline, budget) if plan.policy.when is not None else None
+        patience, now = plan.policy.patience, state.now
+        found = decide(timeline, budget, sizes, plan.cache, now=now, patience=patience, asked=asked, due=own)
+        if found is not None:
+            decision, reduced = found, reducer.reduced(items, reduced, sizes, found)
             budget = budget.with_used(correct(framing.tokens + timeline.tokens_of(reduced.items)))
     if budget is not None and budget.over_limit():
         raise BudgetError(

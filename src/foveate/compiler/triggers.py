@@ -13,7 +13,15 @@ from foveate.views.timeline import Timeline
 
 # A rewrite for less than this share of the budget is not worth anybody's attention.
 # What must be done is done for nothing, what the user asks for is done for little.
-WORTHWHILE: Final[dict[Trigger, float]] = {"must": 0.0, "capped": 0.0, "asked": 0.03, "free": 0.12, "pays": 0.12}
+# Where a policy itself says when, it has looked at the worth: newer words may even take more room than the older.
+WORTHWHILE: Final[dict[Trigger, float]] = {
+    "must": 0.0,
+    "capped": 0.0,
+    "due": -1.0,
+    "asked": 0.03,
+    "free": 0.12,
+    "pays": 0.12,
+}
 _BACK_OFF: Final = 0.12
 _KNOWN_MISS: Final = 0.1
 
@@ -42,6 +50,7 @@ def decide(
     now: float | None,
     patience: float | None,
     asked: bool,
+    due: str | None = None,
 ) -> Decision | None:
     """The reason to reduce at this call, or None."""
     if budget.over_limit():
@@ -51,6 +60,8 @@ def decide(
     lost = [one for one in timeline.lost_errors if timeline.ledger.is_open(one)]
     if lost and sizes.room - sizes.used >= ROOM_FOR_ERROR:
         return Decision("must", f"there is room again for the open error {lost[0]}")
+    if due is not None:
+        return Decision("due", due)
     if asked or budget.should_compact():
         return _if_worthwhile(timeline, sizes, Decision("asked", "compaction was asked for"))
     if cold := cold_reason(timeline, cache, now):

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args
 
 from pydantic import ValidationError
 from pydantic_ai import Agent, exceptions
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
     ModelMessage,
@@ -25,13 +26,14 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ToolCallPart,
 )
-from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters, infer_model
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings, merge_model_settings
-from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_core import PydanticSerializationError
 
-from foveate.agents.driver import DriverError, OnText, Reply, Schema
+from foveate.agents.driver import DriverError, OnText, Reply, Schema, WindowError
+from foveate.chat.processing import CompilingHistory, build_compiling_history_processor
 from foveate.compiler.summaries import SummaryRequest
 from foveate.errors import ConfigError, MessageError
 from foveate.wire.format import Bridge, Request
@@ -210,7 +212,8 @@ class PydanticAIDriver:
 
     def _failed(self, error: Exception, attempts: int) -> DriverError:
         times = f" {attempts} times" if attempts > 1 else ""
-        return DriverError(
+        kind = WindowError if _is_overflow(error) else DriverError
+        return kind(
             f"the model {self.name!r} was asked{times} and failed: {error!s:.400}; {_remedy(error, self._model)}"
         )
 
@@ -289,14 +292,17 @@ def _asked_pause(error: Exception) -> float:
     return (error.retry_after or 0.0) if isinstance(error, exceptions.ModelAPIError) else 0.0
 
 
+def _is_overflow(error: Exception) -> bool:
+    # The second is how llama.cpp says it.
+    return isinstance(error, exceptions.ModelContextWindowExceededError) or (
+        isinstance(error, exceptions.ModelAPIError) and error.provider_error_type == "exceed_context_size_error"
+    )
+
+
 def _remedy(error: Exception, model: Model) -> str:
     other = "name another model with `--model`"
     match error:
-        case (
-            exceptions.ModelContextWindowExceededError()
-            # This is how llama.cpp says it.
-            | exceptions.ModelAPIError(provider_error_type="exceed_context_size_error")
-        ):
+        case _ if _is_overflow(error):
             return "its window is smaller than the budget: give a smaller `budget`"
         case exceptions.ModelAuthenticationError():
             return f"set {_KEYS.get(model.system, 'the key of its provider')} to a key that may use it, or {other}"
@@ -325,6 +331,31 @@ def _with_call(response: ModelResponse) -> ModelResponse:
         case None:
             return response
     return replace(response, parts=[*(part for part in response.parts if not isinstance(part, TextPart)), said])
+
+
+# --- the capability ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class EndlessHistory(AbstractCapability[Any]):
+    """For `Agent(capabilities=[…])`: each request is the view of a template, and the agent's history stays whole.
+
+    `history` is what `build_compiling_history_processor` makes.
+    """
+
+    history: CompilingHistory = field(default_factory=build_compiling_history_processor)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """The request with other messages."""
+        tools = [_declared(tool) for tool in request_context.model_request_parameters.function_tools]
+        return replace(request_context, messages=await self.history.view(request_context.messages, tools))
+
+
+def _declared(tool: ToolDefinition) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters_json_schema}
+    return {"type": "function", "function": function}
 
 
 # --- message objects --------------------------------------------------------------------------------------------------

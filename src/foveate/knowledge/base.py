@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from foveate.knowledge.exchange import graph_of, memories_in, nodes_of
 from foveate.knowledge.ingestion import Ingested, ingest
 from foveate.knowledge.merging import merge
 from foveate.knowledge.models import Blocker, Handoff, JournalTask, MapEntry, Node, NodeType
+from foveate.knowledge.places import Nearby
 from foveate.knowledge.project import DEFAULT_PROJECT, Change, Project, changing, checked_name, found
 from foveate.knowledge.query import Scored
 from foveate.store.store import Store
@@ -142,11 +143,13 @@ class Knowledge:
         """Put an entry on the map, in the place of the one at its location."""
         self.put_entries([entry])
 
-    def put_entries(self, entries: Iterable[MapEntry]) -> None:
-        """Put many entries on the map, all or none."""
+    def put_entries(
+        self, entries: Iterable[MapEntry], *, definitions: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Put many entries on the map, all or none; `definitions` are names by location that are found too."""
         checked = [checked_entry(entry) for entry in entries]
         with self._changing() as change:
-            places.put(change, checked)
+            places.put(change, checked, definitions or {})
 
     def remove_entries(self, prefix: str) -> int:
         """Take the entries at a path, at lines of it or under it off the map, and say how many there were."""
@@ -155,6 +158,10 @@ class Knowledge:
 
     def map_candidates(self, terms: Iterable[str], *, limit: int = _CANDIDATES) -> list[MapEntry]:
         """The entries that share words with the terms, at most so many; those with most and rarest words first."""
+        return self.map_near(terms, limit=limit).entries
+
+    def map_near(self, terms: Iterable[str], *, limit: int = _CANDIDATES) -> Nearby:
+        """The same with what is known of their files, and how common each of the terms is."""
         if limit < 1:
             raise ConfigError(f"`limit` must be 1 or more, got {limit!r}")
         with self._reading() as (connection, project):

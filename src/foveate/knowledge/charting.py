@@ -24,7 +24,7 @@ def chart(knowledge: Knowledge, folder: Path, progress: Progress | None = None) 
     # Handoffs may have put more on the map; only what this folder had and has no more goes.
     for gone in {file.path for file in known} - now:
         knowledge.remove_entries(gone)
-    knowledge.put_entries(made.entries)
+    knowledge.put_entries(made.entries, definitions={file.path: file.definitions for file in made.files})
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_bytes(msgspec.msgpack.encode(made.files))
     return made

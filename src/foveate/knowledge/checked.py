@@ -17,7 +17,7 @@ Model = TypeVar("Model", bound=msgspec.Struct)
 
 LONGEST_ID: Final = 200
 # PostgreSQL refuses what is too long for an index; where it is refused must not depend on the engine.
-_LONGEST_LOCATION: Final = 500
+LONGEST_LOCATION: Final = 500
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _PLACE: Final = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
 
@@ -53,9 +53,9 @@ def checked_node(given: object, *, name: str | None = None) -> Node:
 def checked_entry(given: MapEntry) -> MapEntry:
     """An entry of the map as it can be stored."""
     entry = modelled(given, MapEntry, f"map entry {given.location!r}")
-    if not entry.location.strip() or len(entry.location) > _LONGEST_LOCATION:
+    if not entry.location.strip() or len(entry.location) > LONGEST_LOCATION:
         raise ConfigError(
-            f"map entry {entry.location[:80]!r}: `location` must have 1 to {_LONGEST_LOCATION} characters, "
+            f"map entry {entry.location[:80]!r}: `location` must have 1 to {LONGEST_LOCATION} characters, "
             f"got {len(entry.location)}; give a path such as src/api.py:10-40"
         )
     return entry

@@ -39,6 +39,9 @@ LIMITS: Final[Mapping[Complexity, Limits]] = MappingProxyType(
 )
 # More than the largest limit of any kind, so that limits decide at the end and not the query.
 _WANTED: Final = 20
+# Hundreds of files share some word with a task. Only those that fit half as well as the best are worth being counted
+# where they are left out: a number that is always large tells nobody anything.
+_REACH: Final = 0.5
 
 
 class Scored(Protocol):
@@ -50,6 +53,13 @@ class Scored(Protocol):
     def score(self) -> float: ...
 
 
+class Code(NamedTuple):
+    """The places of the code that a task is about, best first, and how many places the map has."""
+
+    ranked: Sequence[tuple[MapEntry, float]] = ()
+    total: int = 0
+
+
 class Source(Protocol):
     """Where knowledge comes from."""
 
@@ -57,7 +67,7 @@ class Source(Protocol):
         self, tags: Sequence[str], *, words: Sequence[str] = (), types: Collection[NodeType] = (), limit: int = 10
     ) -> Sequence[Scored]: ...
     def task(self, task_id: str, /) -> JournalTask | None: ...
-    def code(self, signals: Signals, /) -> Sequence[tuple[MapEntry, float]]: ...
+    def code(self, signals: Signals, /) -> Code: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +116,7 @@ class Computed:
     patterns_inherited: int = 0
     warnings_inherited: int = 0
     map_entries: int = 0
+    map_in_reach: int = 0
     map_kept: int = 0
     top_score: float = 0.0
 
@@ -198,7 +209,7 @@ def assembled(
     signals: Signals,
     knowledge: Relevant,
     dependencies: Dependencies,
-    code: Sequence[tuple[MapEntry, float]],
+    code: Code,
 ) -> ComputedContext:
     """Everything that was found, nothing cut yet; what is inherited is not said a second time by the graph."""
     inherited_patterns = _distinct(
@@ -207,6 +218,7 @@ def assembled(
     inherited_warnings = _distinct((one for prior in dependencies.done for one in prior.gotchas), lambda one: one.issue)
     said = {_words(one.pattern) for one in inherited_patterns} | {_words(one.issue) for one in inherited_warnings}
     shown = {prior.task_id for prior in dependencies.done} | {task_id for task_id, _ in dependencies.incomplete}
+    best = max((score for _, score in code.ranked), default=0.0)
     return ComputedContext(
         patterns=tuple(node for node in knowledge.patterns if _words(node.summary) not in said),
         warnings=tuple(
@@ -218,7 +230,7 @@ def assembled(
         inherited_patterns=inherited_patterns,
         inherited_warnings=inherited_warnings,
         questions=_distinct((one for prior in dependencies.done for one in prior.questions), lambda one: one.question),
-        code_references=tuple(entry for entry, _ in code),
+        code_references=tuple(entry for entry, _ in code.ranked),
         incomplete=dependencies.incomplete,
         computed=Computed(
             signals=signals,
@@ -230,8 +242,9 @@ def assembled(
             incomplete=dependencies.incomplete,
             patterns_inherited=len(inherited_patterns),
             warnings_inherited=len(inherited_warnings),
-            map_entries=len(code),
-            top_score=max((score for _, score in code), default=0.0),
+            map_entries=code.total,
+            map_in_reach=sum(score >= _REACH * best for _, score in code.ranked),
+            top_score=best,
         ),
     )
 
@@ -250,7 +263,8 @@ def limited(context: ComputedContext, limits: Limits) -> ComputedContext:
         "code_references": limits.code_references,
     }
     changes: dict[str, Any] = {name: getattr(context, name)[:limit] for name, limit in most.items()}
-    left_out = {name: extra for name, limit in most.items() if (extra := len(getattr(context, name)) - limit) > 0}
+    found = {name: len(getattr(context, name)) for name in most} | {"code_references": context.computed.map_in_reach}
+    left_out = {name: extra for name, limit in most.items() if (extra := found[name] - limit) > 0}
     kept = min(len(context.code_references), limits.code_references)
     return replace(context, **changes, left_out=left_out, computed=replace(context.computed, map_kept=kept))
 

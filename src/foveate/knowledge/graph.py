@@ -100,7 +100,7 @@ def by_id(connection: Connection, project: int, ids: Collection[str]) -> dict[st
     found: dict[str, Stored] = {}
     for start in range(0, len(wanted), _CHUNK):
         some = connection.execute(_NAMED, {"project": project, "ids": wanted[start : start + _CHUNK]}).all()
-        found |= {row.node: _stored(row) for row in some}
+        found |= {row.node: stored_of(row) for row in some}
     return found
 
 
@@ -125,11 +125,16 @@ def node_of(row: Row[Any]) -> Node:
     )
 
 
+def stored_of(row: Row[Any]) -> Stored:
+    """A row as a node with what it is found by."""
+    return Stored(row.number, node_of(row), Terms(tuple(row.tag_terms.split()), tuple(row.word_terms.split())))
+
+
 def after(connection: Connection, project: int, number: int, *, retired: bool, most: int | None = None) -> list[Stored]:
     """The next nodes behind a number, in the order they were added."""
     where = [nodes.c.project == project, nodes.c.number > number, *([] if retired else [_LIVE])]
     rows = connection.execute(select(nodes).where(*where).order_by(nodes.c.number).limit(most))
-    return [_stored(row) for row in rows]
+    return [stored_of(row) for row in rows]
 
 
 def latest_ids(connection: Connection, project: int, most: int) -> list[str]:
@@ -172,7 +177,7 @@ def saying(connection: Connection, project: int, type: NodeType, summary: str) -
     where = (nodes.c.project == project) & (nodes.c.type == type) & (nodes.c.says == says(summary)) & _LIVE
     # Sorted here: asked for an order, SQLite may walk through all nodes in that order.
     rows = sorted(connection.execute(select(nodes).where(where)).all(), key=lambda row: row.number)
-    return next((_stored(row) for row in rows if wording(row.summary) == wording(summary)), None)
+    return next((stored_of(row) for row in rows if wording(row.summary) == wording(summary)), None)
 
 
 def alike(connection: Connection, project: int) -> list[tuple[str, ...]]:
@@ -252,10 +257,6 @@ def _row(stored: Stored) -> dict[str, Any]:
         "word_terms": spaced(stored.terms.words),
         "says": says(node.summary),
     }
-
-
-def _stored(row: Row[Any]) -> Stored:
-    return Stored(row.number, node_of(row), Terms(tuple(row.tag_terms.split()), tuple(row.word_terms.split())))
 
 
 def _json(texts: Sequence[str]) -> str:

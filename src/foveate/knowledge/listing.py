@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -11,15 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from foveate.errors import ConfigError
+from foveate.git import git, listed, walked
 
-# Neither the configuration of the user nor that of the repository may start a program or change what is read.
-_SETTINGS: Final = (
-    ("core.fsmonitor", "false"),
-    ("core.hooksPath", os.devnull),
-    ("core.excludesFile", os.devnull),
-    ("core.quotePath", "false"),
-    ("safe.directory", "*"),
-)
 _NOT_OURS: Final = frozenset({"node_modules", "__pycache__"})
 _REGULAR: Final = ("100644", "100755")
 # What git is asked for at once, so that a large repository never stands in memory whole.
@@ -48,7 +40,8 @@ def files_in(folder: Path) -> list[Found]:
     Links are not followed, neither those to files nor those to folders.
     """
     real = os.path.realpath(folder)
-    return sorted(found for name in set(_names(folder)) if (found := _found(real, name)) is not None)
+    names = listed(folder) or walked(folder, without=_NOT_OURS)
+    return sorted(found for name in names if (found := _found(real, name)) is not None)
 
 
 def commit_named(repo: Path, name: str) -> str:
@@ -83,28 +76,6 @@ def contents(repo: Path, blobs: Iterable[Blob]) -> Iterator[bytes]:
                 raise ConfigError(f"{blob.path!r} cannot be read from {str(repo)!r}; `git fsck` says what is missing")
             yield bytes(rest[start : start + blob.size])
             rest = rest[start + blob.size + 1 :]
-
-
-def _names(folder: Path) -> Iterator[str]:
-    ran = _git("ls-files", "-z", "-co", "--exclude-standard", cwd=folder)
-    listed = [os.fsdecode(name) for name in ran.stdout.split(b"\0") if name] if ran and ran.returncode == 0 else []
-    if not listed:
-        yield from _walked(folder)
-    for name in listed:
-        inner = folder / name
-        # Git names a repository inside another, but not its files.
-        if not inner.is_symlink() and (inner / ".git").exists():
-            yield from (f"{name.rstrip('/')}/{path}" for path in _names(inner))
-        else:
-            yield name
-
-
-def _walked(folder: Path) -> Iterator[str]:
-    for here, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _NOT_OURS]
-        for name in names:
-            if name != ".git":
-                yield Path(here, name).relative_to(folder).as_posix()
 
 
 def _found(real: str, name: str) -> Found | None:
@@ -142,24 +113,7 @@ def _demanded(*arguments: str, cwd: Path, stdin: str = "") -> bytes:
 
 def _git(*arguments: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[bytes] | None:
     """What git says, or nothing where there is no git."""
-    program = shutil.which("git")
-    if program is None:
+    try:
+        return git(*arguments, cwd=cwd, stdin=stdin.encode())
+    except OSError:
         return None
-    settings = [word for name, value in _SETTINGS for word in ("-c", f"{name}={value}")]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    clean = {
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "LC_ALL": "C",
-    }
-    return subprocess.run(  # noqa: S603  a list of words, and no shell
-        [program, *settings, *arguments],
-        cwd=cwd,
-        input=stdin.encode(),
-        env=kept | clean,
-        capture_output=True,
-        check=False,
-    )

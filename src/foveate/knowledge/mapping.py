@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from foveate.knowledge.models import MapEntry
@@ -26,6 +27,8 @@ _STANDS_FOR_FOLDER: Final = frozenset({"__init__", "__main__", "index", "mod", "
 _RANGE: Final = r"(?:all|\d+(?:-\d+)?)"
 _LINES: Final = re.compile(rf":{_RANGE}(?:,\s*{_RANGE})*$")
 
+_NONE: Final[Mapping[str, int]] = MappingProxyType({})
+
 Scored = list[tuple[MapEntry, float]]
 
 
@@ -41,12 +44,12 @@ class TaskSignals(Protocol):
 
 
 class FoundFile(Protocol):
-    """What is known of a file beyond its entry: all it defines, and how many others refer to it."""
+    """What is known of a file beyond its entry: stems of all it defines, and how many others refer to it."""
 
     @property
     def path(self) -> str: ...
     @property
-    def definitions(self) -> Sequence[str]: ...
+    def symbols(self) -> frozenset[str]: ...
     @property
     def references(self) -> float: ...
 
@@ -72,11 +75,21 @@ class CodeMap:
     """A map that can be asked for many tasks.
 
     It counts as `scored_entries` does, and what notes and `files` say too; what few entries have counts more, and how
-    many files refer to one settles ties.
+    many files refer to one settles ties. If these entries are a part of a larger map, `counts` says how many of all its
+    entries have a stem, and `total` how many it has.
     """
 
-    def __init__(self, entries: Iterable[MapEntry], files: Iterable[FoundFile] = ()) -> None:
+    def __init__(
+        self,
+        entries: Iterable[MapEntry],
+        files: Iterable[FoundFile] = (),
+        *,
+        counts: Mapping[str, int] = _NONE,
+        total: int = 0,
+    ) -> None:
         self._entries = tuple(entries)
+        self._counts = counts
+        self._total = max(total, len(self._entries))
         known = {file.path: file for file in files}
         self._having: dict[str, dict[int, int]] = defaultdict(dict)
         self._noting: dict[str, set[int]] = defaultdict(set)
@@ -84,19 +97,20 @@ class CodeMap:
         for index, entry in enumerate(self._entries):
             file = known.get(_path(entry))
             self._references.append(file.references if file is not None else 0.0)
-            for word, weight in _weights(entry, file.definitions if file is not None else ()).items():
+            for word, weight in _weights(entry, file.symbols if file is not None else frozenset()).items():
                 self._having[word][index] = weight
-            for word in _words(entry.notes):
+            for word in stems_of(entry.notes):
                 self._noting[word].add(index)
 
     def ranked(self, signals: TaskSignals) -> Scored:
         """The entries that a task is about, best first."""
         scores: dict[int, float] = defaultdict(float)
         for word in dict.fromkeys(signals.stems):
-            self._count(scores, self._having.get(word, {}))
+            self._count(scores, self._having.get(word, {}), word)
         for domain in dict.fromkeys(signals.domains):
-            noting = [self._noting.get(word, set[int]()) for word in _words(domain)]
-            self._count(scores, dict.fromkeys(set[int].intersection(*noting) if noting else (), DOMAIN))
+            words = stems_of(domain)
+            noting = [self._noting.get(word, set[int]()) for word in words]
+            self._count(scores, dict.fromkeys(set[int].intersection(*noting) if noting else (), DOMAIN), *words)
         for file in dict.fromkeys(signals.files_mentioned):
             named = (index for index, entry in enumerate(self._entries) if _names(file, _path(entry)))
             self._count(scores, dict.fromkeys(named, _MENTIONED_RANKED))
@@ -104,8 +118,9 @@ class CodeMap:
             (self._entries[index], scores[index]) for index in sorted(scores, key=lambda one: self._place(one, scores))
         ]
 
-    def _count(self, scores: dict[int, float], weights: Mapping[int, int]) -> None:
-        rarity = _rarity(len(weights), len(self._entries))
+    def _count(self, scores: dict[int, float], weights: Mapping[int, int], *words: str) -> None:
+        having = max(len(weights), min((self._counts.get(word, 0) for word in words), default=0))
+        rarity = _rarity(having, max(having, self._total))
         for index, weight in weights.items():
             scores[index] += weight * rarity
 
@@ -113,6 +128,12 @@ class CodeMap:
         location = self._entries[index].location
         # Sums of the same parts in another order differ in their last digits.
         return -round(scores[index], 9), -self._references[index], len(location), location
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """The stems of a text, of what stands in its camelCase and snake_case too."""
+    tokens = tokens_of(text)
+    return frozenset((*tokens.words, *tokens.hidden))
 
 
 def component_of(path: str) -> str:
@@ -130,26 +151,21 @@ def component_of(path: str) -> str:
 
 def _score(signals: TaskSignals, entry: MapEntry) -> float:
     path = _path(entry)
-    component, location, notes = _words(entry.component), _words(path), _words(entry.notes)
+    component, location, notes = stems_of(entry.component), stems_of(path), stems_of(entry.notes)
     words = dict.fromkeys(signals.stems)
     return (
         COMPONENT * sum(word in component for word in words)
         + LOCATION * sum(word in location for word in words)
-        + DOMAIN * sum(_words(domain) <= notes for domain in dict.fromkeys(signals.domains) if _words(domain))
+        + DOMAIN * sum(stems_of(domain) <= notes for domain in dict.fromkeys(signals.domains) if stems_of(domain))
         + MENTIONED * sum(_names(file, path) for file in dict.fromkeys(signals.files_mentioned))
     )
 
 
-def _weights(entry: MapEntry, definitions: Iterable[str]) -> Counter[str]:
+def _weights(entry: MapEntry, symbols: frozenset[str]) -> Counter[str]:
     """What each word counts for an entry."""
-    weights: Counter[str] = Counter()
-    for text, weight in (
-        (entry.component, COMPONENT),
-        (_path(entry), LOCATION),
-        (entry.notes, _NOTES),
-        (" ".join(definitions), _SYMBOLS),
-    ):
-        weights.update(dict.fromkeys(_words(text), weight))
+    weights: Counter[str] = Counter(dict.fromkeys(symbols, _SYMBOLS))
+    for text, weight in ((entry.component, COMPONENT), (_path(entry), LOCATION), (entry.notes, _NOTES)):
+        weights.update(dict.fromkeys(stems_of(text), weight))
     return weights
 
 
@@ -158,12 +174,6 @@ def _rarity(having: int, entries: int) -> float:
     share = math.log1p((entries - having + 0.5) / (having + 0.5)) / math.log1p(entries + 1)
     # Between the logarithm, with which common words win by their number, and its square, with which one rare word wins.
     return math.pow(share, 1.5)
-
-
-def _words(text: str) -> frozenset[str]:
-    """The stems of a text, of what stands in its camelCase and snake_case too."""
-    tokens = tokens_of(text)
-    return frozenset((*tokens.words, *tokens.hidden))
 
 
 def _path(entry: MapEntry) -> str:

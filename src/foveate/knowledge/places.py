@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
 
@@ -16,7 +17,7 @@ from foveate.knowledge.project import Change
 from foveate.knowledge.terms import spaced, word_terms
 from foveate.store.schema import map_entries
 
-_FIELD: Final = "map"
+FIELD: Final = "map"
 _CHUNK: Final = 500
 # So many entries that have a common word are looked at, and so many for all words.
 _NEWEST: Final = 1_000
@@ -28,10 +29,33 @@ _UPDATE: Final = (
     .where(map_entries.c.project == bindparam("old_project"), map_entries.c.number == bindparam("old_number"))
     .values({name: bindparam(f"new_{name}") for name in ("component", "notes", "word_terms")})
 )
+# Among the stored terms of an entry, behind those of its own words stand those of what its file defines.
+_DEFINES: Final = "|"
+_NONE: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
 
-def put(change: Change, given: Iterable[MapEntry]) -> None:
-    """Add entries, or put them in the place of those that have their location; they are checked already."""
+class Defining(NamedTuple):
+    """What a file of the map defines, as stems; how many files refer to it is not kept, as it only settles ties."""
+
+    path: str
+    symbols: frozenset[str]
+    references: float = 0.0
+
+
+class Nearby(NamedTuple):
+    """The entries that share words with a task, what their files define, and how common each word is on the map."""
+
+    entries: list[MapEntry]
+    files: list[Defining]
+    counts: Mapping[str, int]
+    total: int
+
+
+def put(change: Change, given: Iterable[MapEntry], definitions: Mapping[str, Sequence[str]] = _NONE) -> None:
+    """Add entries, or put them in the place of those that have their location; they are checked already.
+
+    What is defined at a location stays as it was if `definitions` does not have it.
+    """
     wanted = {entry.location: entry for entry in given}
     old = {row.location: row for row in _at(change.connection, change.key, list(wanted))}
     gone: list[Posting] = []
@@ -39,15 +63,15 @@ def put(change: Change, given: Iterable[MapEntry]) -> None:
     added: list[dict[str, Any]] = []
     updated: list[dict[str, Any]] = []
     for location, entry in wanted.items():
-        terms = word_terms(f"{entry.component} {location} {entry.notes}")
-        values = {"component": entry.component, "notes": entry.notes, "word_terms": spaced(terms)}
         row = old.get(location)
+        terms = (*word_terms(f"{entry.component} {location} {entry.notes}"), *_defined(definitions, location, row))
+        values = {"component": entry.component, "notes": entry.notes, "word_terms": spaced(terms)}
         number = change.number("entry") if row is None else row.number
-        new += _postings(number, terms)
+        new += postings_of(number, terms)
         if row is None:
             added.append(change.row(number=number, location=location, **values))
         else:
-            gone += _postings(number, row.word_terms.split())
+            gone += postings_of(number, row.word_terms.split())
             changes = {f"new_{name}": value for name, value in values.items()}
             updated.append({"old_project": change.key, "old_number": number, **changes})
     postings.changed(change, gone, new)
@@ -68,7 +92,7 @@ def remove(change: Change, prefix: str) -> int:
     )
     where = (map_entries.c.project == change.key) & under
     rows = change.connection.execute(select(map_entries.c.number, map_entries.c.word_terms).where(where)).all()
-    postings.changed(change, (one for row in rows for one in _postings(row.number, row.word_terms.split())), ())
+    postings.changed(change, (one for row in rows for one in postings_of(row.number, row.word_terms.split())), ())
     change.connection.execute(delete(map_entries).where(where))
     return len(rows)
 
@@ -86,26 +110,48 @@ def at(connection: Connection, project: int, locations: Sequence[str]) -> dict[s
     return {row.location: _entry(row) for row in _at(connection, project, locations)}
 
 
-def sharing(connection: Connection, project: int, terms: Iterable[str], *, limit: int) -> list[MapEntry]:
+def count(connection: Connection, project: int) -> int:
+    """How many entries there are."""
+    mine = select(func.count()).select_from(map_entries).where(map_entries.c.project == project)
+    return connection.scalar(mine) or 0
+
+
+def sharing(connection: Connection, project: int, terms: Iterable[str], *, limit: int) -> Nearby:
     """The entries that have most of the terms, rare ones counting more; of a common one only the newest."""
     # Who gives stems already must not have them shortened again.
     stems = dict.fromkeys(stem for term in terms for stem in (plain(term).lower(), *word_terms(term)))
     found = postings.counts(connection, project, list(stems)[:_MOST_TERMS])
-    lists = sorted((Wanted(term, field, count) for (term, field), count in found.items() if field == _FIELD), key=_cost)
-    rows = 0
+    counts = {term: count for (term, field), count in found.items() if field == FIELD}
+    lists = _chosen(counts)
+    scores: dict[int, float] = {}
+    for one, some in zip(lists, postings.newest(connection, project, lists, _NEWEST), strict=True):
+        for number in some:
+            scores[number] = scores.get(number, 0.0) + 1 / math.log2(2 + one.size)
+    best = sorted(scores, key=lambda number: (-scores[number], number))[:limit]
+    rows = _numbered(connection, project, best)
+    return Nearby(
+        entries=[_entry(rows[number]) for number in best],
+        files=[_defining(rows[number]) for number in best],
+        counts=counts,
+        total=count(connection, project),
+    )
+
+
+def postings_of(number: int, terms: Iterable[str]) -> Iterator[Posting]:
+    """Where the index has an entry with these terms, as they are stored."""
+    return (Posting(term, FIELD, number) for term in terms if term != _DEFINES)
+
+
+def _chosen(counts: Mapping[str, int]) -> list[Wanted]:
+    """The lists of the index to read: short ones first, as many as have so many rows together."""
     chosen: list[Wanted] = []
-    for one in lists[:_MOST_LISTS]:
+    rows = 0
+    for one in sorted((Wanted(term, FIELD, count) for term, count in counts.items()), key=_cost)[:_MOST_LISTS]:
         rows += min(one.size, _NEWEST)
         if rows > _MOST_ROWS:
             break
         chosen.append(one)
-    scores: dict[int, float] = {}
-    for one, some in zip(chosen, postings.newest(connection, project, chosen, _NEWEST), strict=True):
-        for number in some:
-            scores[number] = scores.get(number, 0.0) + 1 / math.log2(2 + one.size)
-    best = sorted(scores, key=lambda number: (-scores[number], number))[:limit]
-    entries = _numbered(connection, project, best)
-    return [entries[number] for number in best]
+    return chosen
 
 
 def _starts(prefix: str) -> tuple[str, ...]:
@@ -114,8 +160,17 @@ def _starts(prefix: str) -> tuple[str, ...]:
     return f"{prefix}/", f"{prefix}:"
 
 
-def _postings(number: int, terms: Iterable[str]) -> Iterator[Posting]:
-    return (Posting(term, _FIELD, number) for term in terms)
+def _defined(definitions: Mapping[str, Sequence[str]], location: str, row: Row[Any] | None) -> tuple[str, ...]:
+    """The stems of what is defined at a location, behind their mark."""
+    if location in definitions:
+        symbols: Iterable[str] = word_terms(plain(" ".join(definitions[location])))
+    else:
+        symbols = _defining(row).symbols if row is not None else ()
+    return (_DEFINES, *sorted(symbols)) if symbols else ()
+
+
+def _defining(row: Row[Any]) -> Defining:
+    return Defining(row.location, frozenset(row.word_terms.partition(f" {_DEFINES} ")[2].split()))
 
 
 def _cost(wanted: Wanted) -> tuple[int, str]:
@@ -128,12 +183,12 @@ def _at(connection: Connection, project: int, locations: Sequence[str]) -> Itera
         yield from connection.execute(select(map_entries).where(map_entries.c.project == project, within))
 
 
-def _numbered(connection: Connection, project: int, numbers: Sequence[int]) -> dict[int, MapEntry]:
-    found: dict[int, MapEntry] = {}
+def _numbered(connection: Connection, project: int, numbers: Sequence[int]) -> dict[int, Row[Any]]:
+    found: dict[int, Row[Any]] = {}
     for start in range(0, len(numbers), _CHUNK):
         within = map_entries.c.number.in_(numbers[start : start + _CHUNK])
         rows = connection.execute(select(map_entries).where(map_entries.c.project == project, within))
-        found |= {row.number: _entry(row) for row in rows}
+        found |= {row.number: row for row in rows}
     return found
 
 

@@ -15,6 +15,8 @@ from foveate.store.schema import knowledge_terms as terms
 
 _CHUNK: Final = 20_000
 _NUMBER_BITS: Final = 40
+NUMBER_MASK: Final = (1 << _NUMBER_BITS) - 1
+"""The bits of a place that are the number of what is there."""
 _NONE: Final[frozenset[int]] = frozenset()
 _OLD: Final = tuple(f"old_{column.name}" for column in postings.columns)
 _REMOVE: Final = delete(postings).where(
@@ -84,7 +86,7 @@ def place_of(day: int, number: int) -> int:
 
 def number_at(place: int) -> int:
     """The number of what is at a place."""
-    return place & (1 << _NUMBER_BITS) - 1
+    return place & NUMBER_MASK
 
 
 def day_at(place: int) -> int:

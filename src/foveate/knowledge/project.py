@@ -6,13 +6,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, bindparam, select, text, update
 
 from foveate.errors import ConfigError
-from foveate.store.engine import insert_ignoring, storable
+from foveate.knowledge.checked import plain
+from foveate.store.engine import insert_ignoring
 from foveate.store.schema import knowledge_projects as projects
 from foveate.store.store import Store
 
@@ -63,9 +65,16 @@ class Change:
         return {"project": self.key, **values}
 
 
+def project_of(folder: Path, given: str | None = None) -> str:
+    """The name of the project that is worked on in a folder: the one that is given, else that of the folder."""
+    if given is not None:
+        return checked_name(given)
+    return plain(folder.resolve().name).strip()[:_LONGEST] or DEFAULT_PROJECT
+
+
 def checked_name(name: str) -> str:
     """The name of a project, if it can be one."""
-    if not name.strip() or len(name) > _LONGEST or storable(name) != name:
+    if not name.strip() or len(name) > _LONGEST or plain(name) != name:
         raise ConfigError(
             f"`project` {name[:80]!r} is no name; give 1 to {_LONGEST} letters, as in {DEFAULT_PROJECT!r}"
         )

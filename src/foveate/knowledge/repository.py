@@ -14,8 +14,9 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from foveate.errors import ConfigError
+from foveate.knowledge.checked import LONGEST_LOCATION
 from foveate.knowledge.listing import Blob, Found, blobs_at, commit_named, contents, files_in
-from foveate.knowledge.mapping import component_of
+from foveate.knowledge.mapping import component_of, stems_of
 from foveate.knowledge.models import MapEntry
 from foveate.knowledge.symbols import Names, Parser, PlainParser, family_of, headline_of, installed_parser, language_of
 
@@ -45,6 +46,11 @@ class MappedFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     definitions: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     references: float = 0.0
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The stems of what the file defines."""
+        return stems_of(" ".join(self.definitions))
 
 
 class RepositoryMap(NamedTuple):
@@ -124,11 +130,13 @@ class _Reading:
         """The files that a map can have; if there are too many, code goes first and then what is not far down."""
         fit: list[_Listed] = []
         for one in listed:
-            if one.path.isprintable():
-                fit.append(one)
-            else:
+            if not one.path.isprintable() or not one.path.strip():
                 # It could be neither stored nor shown.
                 self._left_out["unprintable name"] += 1
+            elif len(one.path) > LONGEST_LOCATION:
+                self._left_out["too long name"] += 1
+            else:
+                fit.append(one)
         if len(fit) <= MOST_FILES:
             return fit
         self._left_out[f"more than {MOST_FILES} files"] += len(fit) - MOST_FILES

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from foveate.knowledge.base import Knowledge
-from foveate.knowledge.compute import ComputedContext, compute_context
-from foveate.knowledge.mapping import ranked_entries
-from foveate.knowledge.models import Complexity, ContextTask, JournalTask, MapEntry, NodeType
+from foveate.knowledge.compute import Code, ComputedContext, compute_context
+from foveate.knowledge.mapping import CodeMap
+from foveate.knowledge.models import Complexity, ContextTask, JournalTask, NodeType
 from foveate.knowledge.query import Scored
 from foveate.knowledge.signals import Signals
 from foveate.recall.stems import stem
@@ -32,11 +32,13 @@ class ProjectSource:
         """A task of the journal."""
         return self.knowledge.task(task_id)
 
-    def code(self, signals: Signals, /) -> list[tuple[MapEntry, float]]:
+    def code(self, signals: Signals, /) -> Code:
         """The places of the code that a task is about; only those that share a word with it are looked at."""
         named = [word for path in signals.files_mentioned for word in tokens_of(path).words]
         terms = dict.fromkeys((*signals.stems, *map(stem, signals.domains), *named))
-        return ranked_entries(signals, self.knowledge.map_candidates(terms)) if terms else []
+        near = self.knowledge.map_near(terms)
+        ranked = CodeMap(near.entries, near.files, counts=near.counts, total=near.total).ranked(signals)
+        return Code(ranked, near.total)
 
 
 def context_of(

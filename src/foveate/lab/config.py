@@ -1,4 +1,4 @@
-"""`foveate.toml`: policies of one's own, and what `replay` compares unless told otherwise."""
+"""`foveate.toml`: policies of one's own, what `replay` compares, domains of a project, chats and models."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ class Config:
         model: what `[replay] model` says.
         budget: what `[replay] budget` says.
         replayed: what `[replay] policies` says.
+        domains: what `[knowledge.domains]` says: words that tell what a task is about, by domain.
+        chat: what `[chat]` says; `foveate.chat.settings` reads it.
+        models: what `[models]` says: names of models by their aliases.
 
     """
 
@@ -46,6 +49,9 @@ class Config:
     model: str | None = None
     budget: int | None = None
     replayed: tuple[str, ...] = ()
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    chat: Mapping[str, Any] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
 
 
 def config_at(path: Path | None = None, *, start: Path | None = None) -> Config:
@@ -86,7 +92,7 @@ class _Reader:
     path: Path
 
     def config(self, table: dict[str, Any]) -> Config:
-        self._known(table, ("policies", "replay"), "")
+        self._known(table, ("policies", "replay", "knowledge", "chat", "models"), "")
         policies: dict[str, Policy] = {}
         uses: dict[str, str] = {}
         for name, options in self._table(table, "policies", "").items():
@@ -107,7 +113,25 @@ class _Reader:
             model=self._typed(replay, "model", str, "replay"),
             budget=self._budget(replay),
             replayed=tuple(self._texts(replay, "policies", "replay") or ()),
+            domains=self._domains(self._table(table, "knowledge", "")),
+            chat=self._table(table, "chat", ""),
+            models=self._models(self._table(table, "models", "")),
         )
+
+    def _models(self, models: dict[str, Any]) -> dict[str, str]:
+        for alias, name in models.items():
+            if not isinstance(name, str) or not name.strip():
+                raise self._wrong(f"models.{alias}", name, "the name of a model, such as anthropic:claude-sonnet-4-5")
+        return models
+
+    def _domains(self, knowledge: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+        self._known(knowledge, ("domains",), "knowledge")
+        domains = self._table(knowledge, "domains", "knowledge")
+        for name in domains:
+            words = self._texts(domains, name, "knowledge.domains") or ()
+            if not name.strip() or not all(word.strip() for word in words):
+                raise self._wrong(f"knowledge.domains.{name}", words, "a name with a list of words, none of them empty")
+        return {name: tuple(words) for name, words in domains.items()}
 
     def _policy(self, name: str, options: dict[str, Any], place: str) -> Policy:
         self._known(options, ("use", "base", "low", "patience", "isolation", "passes", "shares"), place)

@@ -11,7 +11,7 @@ from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
 
 SCHEMA_VERSION = 1
-Trigger = Literal["must", "free", "pays", "asked", "capped"]
+Trigger = Literal["must", "free", "pays", "asked", "due", "capped"]
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
@@ -101,6 +101,11 @@ class SummaryRecorded(_Body, frozen=True, tag="summary_recorded"):
     through: int
     summarizer: str
     tokens: int
+    # What it was written by: a template with its source and hash, and the model as it answered, word for word.
+    template: str | None = None
+    template_source: str | None = None
+    template_sha256: str | None = None
+    raw: str | None = None
 
 
 class RecallRecorded(_Body, frozen=True, tag="recall_recorded"):
@@ -151,6 +156,17 @@ class Tagged(_Body, frozen=True, tag="tagged"):
 
     tags: dict[str, str]
     call: int | None = None
+
+
+class ReflectionRecorded(_Body, frozen=True, tag="reflection_recorded"):
+    """Something was noticed about how the conversation goes, and what to do differently."""
+
+    observation: str
+    adjustment: str
+    turn: int
+    # How many messages there were; what came later has not been reflected upon.
+    messages: int
+    by: str
 
 
 class HandoffIngested(_Body, frozen=True, tag="handoff_ingested"):
@@ -204,6 +220,7 @@ Body = (
     | UsageReported
     | CallRecorded
     | Tagged
+    | ReflectionRecorded
     | HandoffIngested
     | AccessRecorded
     | WorkRecorded

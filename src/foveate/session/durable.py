@@ -72,6 +72,13 @@ def opened(
     return session
 
 
+def recorded_call(store: Store, info: SessionInfo, number: int) -> CompiledContext:
+    """A call of a session in a store, computed again from what was recorded."""
+    journal = StoreJournal(store, info, owns_store=False)
+    # Nothing is opened for writing: a call can be looked at in a store that can only be read.
+    return journal.rebuilt(number, counter_for(journal.model))
+
+
 def _follow(session: Session, transcript: str | Path) -> None:
     file = TranscriptFile(transcript)
     try:

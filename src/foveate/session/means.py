@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from foveate.budget.profiles import ModelProfile
 from foveate.budget.window import TokenBudget
 from foveate.compiler.compilers import Compiler, PipelineCompiler
-from foveate.compiler.policy import Policy
+from foveate.compiler.policy import CompactWhen, Policy
 from foveate.compiler.recipe import fingerprint, source_of
 from foveate.errors import UnknownModelError
 from foveate.log.context import AgentContext
@@ -51,9 +53,17 @@ class Means:
                 # A profile of one's own is known only to who made it: the others go on with theirs.
                 self._use(framing)
 
+    def choose(self, policy: str | Policy, compact_when: CompactWhen | None) -> None:
+        """Reduce by another policy, whatever passes and isolation were given for the one so far."""
+        chosen = replace(self._options, policy=policy, passes=None, isolation=None, compact_when=compact_when)
+        # First, as it may be refused.
+        chosen.compiler_for(self.profile, self.counter, self.framing.tools)
+        self._options = chosen
+        self._use(self.framing)
+
     def search_in(self, index: PassageIndex) -> None:
         """Recall from an index that somebody else fills."""
-        self._index = index
+        self._index, self._recollection = index, None
         self._use(self.framing)
 
     def recalled(
@@ -77,4 +87,10 @@ class Means:
         policy = getattr(self.compiler, "policy", None)
         budgeted = isinstance(getattr(self.compiler, "budget", None), TokenBudget)
         shares = policy.shares if budgeted and isinstance(policy, Policy) else None
-        self._recollection = Recollection(shares, self._index) if shares is not None else None
+        if shares is None:
+            self._recollection = None
+        elif self._recollection is None:
+            self._recollection = Recollection(shares, self._index)
+        else:
+            # What it has indexed stays.
+            self._recollection.shares = shares

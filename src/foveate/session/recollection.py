@@ -20,7 +20,7 @@ class Recollection:
     """Finds in what was evicted what a new input is about; an index that nobody else fills is filled here."""
 
     def __init__(self, shares: Shares, index: PassageIndex | None = None) -> None:
-        self._shares = shares
+        self.shares = shares
         self._index = PassageIndex() if index is None else index
         self._followed = 0
 
@@ -73,7 +73,7 @@ class Recollection:
 
     def _room(self, timeline: Timeline, budget: TokenBudget) -> int:
         """The tokens that may be recalled."""
-        share = part_of(self._shares.recall, budget.limit)
+        share = part_of(self.shares.recall, budget.limit)
         # A share of a small budget holds no sentence, and then nothing would ever be recalled.
         room = max(share, min(_LEAST, budget.limit // 4)) if share else 0
         if timeline.growth:

@@ -153,10 +153,7 @@ class Session:
 
     @classmethod
     def from_events(cls, events: Iterable[Event], **options: Any) -> Self:
-        """The session that recorded events lead to; its next request is the same, byte for byte.
-
-        `options` are those of the constructor; framing that is not given is taken from the events.
-        """
+        """The session that events lead to, byte for byte; framing that `options` do not give is taken from them."""
         return cls.continued(AgentContext.from_events(events), None, options)
 
     @classmethod
@@ -245,6 +242,10 @@ class Session:
         changes = {"system": system, "tools": tools, "response_format": response_format, "model": name}
         self._frame(records.reframed(self._context, changes), profile)
 
+    def use(self, policy: str | Policy, *, compact_when: CompactWhen | None = None) -> None:
+        """Reduce by another policy from the next call on; a session without a budget refuses it."""
+        self._means.choose(policy, compact_when)
+
     def tag(self, *, call: int | None = None, **tags: str) -> None:
         """Tag the session, or one call of it: an experiment, an arm, an outcome. An empty value takes a tag off."""
         self.record(records.tagged(call, tags, self._timeline().calls))
@@ -255,7 +256,7 @@ class Session:
         self._commit(lambda context: context.with_events(bodies, time=time))
 
     def refresh(self) -> int:
-        """Take in what other writers appended to the session since; returns how many events that were."""
+        """Take in what other writers appended since; returns how many events that were."""
         events = self._keeper.refresh()
         self._means.follow(records.framing_of(self._context))
         return len(events)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select, update
 
 from foveate.budget.accounting import Precounted, message_tokens
 from foveate.budget.tokens import counter_for
-from foveate.errors import LogError, StoreError
+from foveate.errors import ConflictError, LogError
 from foveate.log.codec import decode_event
 from foveate.log.events import (
     CallRecorded,
@@ -109,7 +109,7 @@ def _arrived(
         # What comes is only the beginning of what is there: nothing of it is new.
         return name, 0, True
     if coming < row.events - shared or not _is_open(stored.events(shared, row.events)):
-        raise StoreError(
+        raise ConflictError(
             f"session {name!r} is in this store already and differs from what comes, from event {shared} on; "
             "give another name with `--as`, or delete it first"
         )
@@ -186,7 +186,7 @@ def begun(connection: Connection, session_id: str, vault_name: str) -> Writer:
     row = new_row(session_id, vault_name)
     key = connection.scalar(insert_ignoring(connection, sessions).returning(sessions.c.id), row)
     if key is None:
-        raise StoreError(f"session {session_id!r} is in this store already; give another name with `--as`")
+        raise ConflictError(f"session {session_id!r} is in this store already; give another name with `--as`")
     return Writer(key, session_id, vault_name)
 
 

@@ -32,6 +32,7 @@ class CallSummary:
     """What a store knows of a call without computing it again."""
 
     number: int
+    seq: int
     recorded_at: datetime
     strategy: str
     model: str
@@ -89,14 +90,16 @@ def delete(store: Store, info: SessionInfo) -> None:
     _empty_journal(store)
 
 
-def call_summaries(store: Store, info: SessionInfo) -> list[CallSummary]:
-    """The calls of a session, oldest first."""
+def call_summaries(store: Store, info: SessionInfo, *, offset: int = 0, limit: int | None = None) -> list[CallSummary]:
+    """The calls of a session, oldest first: all, or `limit` of them behind the first `offset`."""
     table = context_summaries
+    query = select(table).where(table.c.session == info.key).order_by(table.c.call).offset(offset).limit(limit)
     with store.reading() as connection:
-        rows = connection.execute(select(table).where(table.c.session == info.key).order_by(table.c.call)).all()
+        rows = connection.execute(query).all()
     return [
         CallSummary(
             number=row.call,
+            seq=row.seq,
             recorded_at=utc(row.created_at),
             strategy=row.template_name,
             model=row.model_alias,

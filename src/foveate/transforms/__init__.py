@@ -1,6 +1,7 @@
 """Passes: each a pure function from draft to draft, one to a file."""
 
 from foveate.transforms.cap import Cap
+from foveate.transforms.compose import Compose, Forget, Present, WhenFull
 from foveate.transforms.distil import Distil
 from foveate.transforms.drop import Drop
 from foveate.transforms.fold import Fold
@@ -15,15 +16,19 @@ from foveate.transforms.truncate import Truncate
 __all__ = [
     "Boundary",
     "Cap",
+    "Compose",
     "Distil",
     "Drop",
     "Fold",
+    "Forget",
     "Mask",
     "ObservationMasking",
+    "Present",
     "Repair",
     "Summarise",
     "Supersede",
     "Transparent",
     "TrimCalls",
     "Truncate",
+    "WhenFull",
 ]

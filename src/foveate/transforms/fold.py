@@ -42,7 +42,8 @@ def folded(draft: Draft, ctx: PassContext, scope: Iterable[Group], *, by: str) -
     runs = list(_runs(group for group in scope if _may_fold(group, ctx)))
     if not runs:
         return draft
-    digests = [item for item in draft.items if item.is_digest]
+    # A summary that stands with the instructions is none of these: it has its own time to be written anew.
+    digests = [item for item in draft.items if item.is_digest and item.message.role != "system"]
     # What an earlier pass of this reduction folded has not been sent yet: it can be part of one digest for free.
     unsent = [item for item in digests if item.id.startswith(f"r{ctx.number}.")]
     room, restart = _allotment([item for item in digests if item not in unsent], ctx)
@@ -59,6 +60,11 @@ def folded(draft: Draft, ctx: PassContext, scope: Iterable[Group], *, by: str) -
         place.update((item.id, digest) for group in run for item in group.items)
         place.update((item.id, digest) for item in absorbed)
     return draft.with_items(_replaced(draft.items, place))
+
+
+def digest_of(evicted: list[Group], absorbed: list[Item], ctx: PassContext, *, id: str, by: str) -> Item:
+    """The one digest that stands for groups and for earlier digests, with all of the room that digests have."""
+    return _digest(evicted, absorbed, [], ctx, id=id, by=by, room=ctx.part(ctx.shares.digests))
 
 
 def _replaced(items: tuple[Item, ...], place: dict[str, Item]) -> Iterator[Item]:

@@ -87,7 +87,7 @@ def _mask_tail(draft: Draft, ctx: PassContext) -> Iterator[Change]:
 def _thin_digests(draft: Draft, ctx: PassContext) -> Iterator[Change]:
     """Digests keep user words, open errors and the ledger."""
     for item in draft.items:
-        if item.is_digest and any(line.kind in ("evidence", "step", "answer") for line in item.lines):
+        if item.message.role == "user" and item.is_digest and any(line.kind in ("evidence", "step", "answer") for line in item.lines):
             kept = [line for line in item.lines if line.kind not in ("evidence", "step", "answer")]
             yield _replacing(item, with_lines(item, kept, ctx))
 

@@ -15,7 +15,7 @@ from foveate.budget.calibrate import Calibration
 from foveate.budget.tokens import TokenCounter
 from foveate.errors import LogError
 from foveate.log.context import AgentContext, Archive, Log
-from foveate.log.events import FramingSet, SummaryRecorded
+from foveate.log.events import FramingSet, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
 from foveate.log.messages import ToolCall
 from foveate.views.ledger import Failure, Note
@@ -64,6 +64,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None
     calibration: int
     summary: SummaryRecorded | None
+    reflections: tuple[ReflectionRecorded, ...]
     model: str | None
     mender: _Mender
     ledger: _Ledger
@@ -102,6 +103,7 @@ def checkpoint_of(context: AgentContext, timeline: Timeline) -> bytes:
         usage=timeline.usage,
         calibration=timeline.calibration.ratio,
         summary=timeline.summary,
+        reflections=timeline.reflections,
         model=timeline.model,
         mender=_Mender(mender.items, mender.sealed, mender.left_out, mender.open, mender.used),
         ledger=_Ledger(
@@ -139,6 +141,7 @@ def _fill(timeline: Timeline, state: _State) -> None:
     timeline.pins = dict.fromkeys(state.pins)
     timeline.lost_errors = state.lost_errors
     timeline.sent, timeline.usage, timeline.summary = state.sent, state.usage, state.summary
+    timeline.reflections = state.reflections
     timeline.calibration = Calibration(ratio=state.calibration)
     timeline.model = state.model
     mender = timeline.mender

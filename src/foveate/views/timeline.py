@@ -20,6 +20,7 @@ from foveate.log.events import (
     Pinned,
     RecallRecorded,
     ReductionRecorded,
+    ReflectionRecorded,
     SummaryRecorded,
     Unpinned,
     UsageReported,
@@ -39,6 +40,7 @@ _MANY: Final = 100
 _STRETCH: Final = 5_000
 # How many messages without content are remembered as such; to explain them, nothing else needs it.
 _LEFT_OUT: Final = 1_000
+_REFLECTIONS: Final = 3
 
 
 class Sent(NamedTuple):
@@ -94,6 +96,8 @@ class Timeline:
         self.reframed = False
         self.calibration = Calibration()
         self.summary: SummaryRecorded | None = None
+        # The newest few; older ones have had their effect or never will.
+        self.reflections: tuple[ReflectionRecorded, ...] = ()
         # Inputs that passages were looked up for; only the newest is ever asked for.
         self.recalled: tuple[str, ...] = ()
         self.leading = 0
@@ -166,6 +170,8 @@ class Timeline:
                 self.recalled = (anchor,)
             case SummaryRecorded():
                 self.summary = body
+            case ReflectionRecorded():
+                self.reflections = (*self.reflections, body)[-_REFLECTIONS:]
             case Pinned(message_id=message_id):
                 self.pins[message_id] = None
             case Unpinned(message_id=message_id):

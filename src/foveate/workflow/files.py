@@ -10,8 +10,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
+from foveate.git import listed, walked
 from foveate.log.messages import Outcome
-from foveate.workflow.git import listed, walked
 from foveate.workflow.hidden import Hidden
 from foveate.workflow.matching import LONGEST_FILE
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,6 +12,7 @@ from foveate.knowledge.base import Knowledge
 from foveate.knowledge.handoff import read_handoff
 from foveate.knowledge.models import ContextTask, FileModified, Handoff, JournalTask
 from foveate.knowledge.render import context_section
+from foveate.knowledge.signals import extract_signals
 from foveate.knowledge.sources import context_of
 from foveate.log.sections import ContextSection
 from foveate.work.models import Issue, Task
@@ -19,10 +20,11 @@ from foveate.work.models import Issue, Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
-    """Knowledge of a project, for the tasks of a run; ids of tasks are those of the run."""
+    """Knowledge of a project, for the tasks of a run; ids of tasks are those of the run, domains of the project."""
 
     knowledge: Knowledge
     run: str
+    domains: Mapping[str, Sequence[str]] | None = None
 
     def for_issue(self, issue: Issue) -> ContextSection:
         """What whoever plans should know."""
@@ -31,14 +33,7 @@ class Learning:
 
     def for_task(self, task: Task) -> ContextSection:
         """What whoever carries out a task should know."""
-        return self._section(
-            ContextTask(
-                id=self._id(task.id),
-                objective=" ".join([task.description, *(file.path for file in task.files)]),
-                acceptance_criteria=task.acceptance_criteria,
-                dependencies=tuple(map(self._id, task.dependencies)),
-            )
-        )
+        return self._section(self._asked(task))
 
     def hand_over(self, task: Task, said: str, changed: Sequence[str]) -> None:
         """Take in what a finished task hands over: its words, and the files that it changed."""
@@ -56,12 +51,22 @@ class Learning:
             status="completed",
             summary=_summary(said, handoff),
             dependencies=tuple(map(self._id, task.dependencies)),
+            # What was learned is found again by later tasks in the same field, whatever their words.
+            tags=extract_signals(self._asked(task), domains=self.domains).domains,
             handoff=handoff,
         )
         self.knowledge.ingest(done, handoff, today=_today())
 
+    def _asked(self, task: Task) -> ContextTask:
+        return ContextTask(
+            id=self._id(task.id),
+            objective=" ".join([task.description, *(file.path for file in task.files)]),
+            acceptance_criteria=task.acceptance_criteria,
+            dependencies=tuple(map(self._id, task.dependencies)),
+        )
+
     def _section(self, task: ContextTask) -> ContextSection:
-        context = context_of(task, self.knowledge, today=_today())
+        context = context_of(task, self.knowledge, today=_today(), domains=self.domains)
         section = context_section(context)
         # That nothing is known need not be said at every task.
         return section if context.says_something else msgspec.structs.replace(section, content="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from foveate.agents import Answer, Driver, Means
 from foveate.budget.profiles import profile_for
 from foveate.errors import ConfigError, UnknownModelError
 from foveate.knowledge.base import Knowledge
+from foveate.knowledge.project import project_of
 from foveate.log.events import WorkRecorded
 from foveate.log.messages import ToolCall
 from foveate.session import Session
@@ -51,8 +53,16 @@ class Watcher(Protocol):
         ...
 
 
-def setting_in(store: Store, run: str, begun: Begun, driver: Driver, watcher: Watcher) -> Setting:
-    """What a workflow needs on this machine."""
+def setting_in(
+    store: Store,
+    run: str,
+    begun: Begun,
+    driver: Driver,
+    watcher: Watcher,
+    *,
+    domains: Mapping[str, Sequence[str]] | None = None,
+) -> Setting:
+    """What a workflow needs on this machine; `domains` are those of its project, beside the ones that are known."""
     repo = Path(begun.repo)
     if begun.commit and not is_repository(repo):
         raise ConfigError(f"`--commit` needs a git repository, and {begun.repo!r} is none; `git init`, or leave it out")
@@ -89,7 +99,9 @@ def setting_in(store: Store, run: str, begun: Begun, driver: Driver, watcher: Wa
         most_diff=max(2_000, int(begun.budget * 1.3)),
         told=watcher.told,
         kept=keep,
-        learning=Learning(knowledge=Knowledge(store, begun.project or repo.name or "default"), run=run),
+        learning=Learning(
+            knowledge=Knowledge(store, project_of(repo, begun.project or None)), run=run, domains=domains
+        ),
     )
 
 

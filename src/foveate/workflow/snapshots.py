@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foveate.errors import ConfigError, FoveateError
-from foveate.workflow.git import git, listed
+from foveate.git import git, listed
 from foveate.workflow.hidden import Hidden
 
 _DESCRIPTION = "States of a directory, taken by Foveate.\n"

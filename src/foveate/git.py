@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -30,7 +30,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 def git(
     *arguments: str, cwd: Path, stdin: bytes = b"", environment: Mapping[str, str] = _NOTHING
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a directory, with `environment` added to a clean one."""
+    """Run git in a directory, with `environment` added to a clean one; an `OSError` if there is no git."""
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     return subprocess.run(  # noqa: S603  a list of words, and no shell
         [shutil.which("git") or "git", *settings, *arguments],
@@ -50,10 +50,10 @@ def listed(directory: Path, environment: Mapping[str, str] = _NOTHING) -> list[s
     return sorted(set(_files(directory, environment)))
 
 
-def walked(directory: Path) -> Iterator[str]:
-    """The files of a directory that are in no hidden folder, relative to it."""
+def walked(directory: Path, *, without: Collection[str] = ()) -> Iterator[str]:
+    """The files of a directory that are in no hidden folder and in none of these names, relative to it."""
     for here, folders, names in os.walk(directory):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in without]
         for name in names:
             path = Path(here, name)
             if name != ".git" and (path.is_symlink() or path.is_file()):
@@ -68,6 +68,8 @@ def _environment() -> dict[str, str]:
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
+        # What a partial clone has not is not fetched: reading asks no network.
+        "GIT_NO_LAZY_FETCH": "1",
         "LC_ALL": "C",
     }
 

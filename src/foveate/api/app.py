@@ -1,0 +1,81 @@
+"""The application: routers, failures and the guard, put together over one store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+
+from foveate.api import calls, importing, messages, reference, searching, sessions
+from foveate.api.failures import explain_failures
+from foveate.api.guard import Guard, check_token
+from foveate.api.memory import Memory
+from foveate.api.place import Place
+from foveate.store import Store
+
+_ABOUT: Final = """\
+What a model's window holds, why, and what it costs: the sessions of a store, every message of them, and every request
+that was compiled, with the fate of each message in it.
+
+What goes wrong is answered with `error` and `remedy`. A server that others can reach wants its token, in the header
+`Authorization: Bearer …` or in a cookie that `/?token=…` leaves.
+"""
+_TAGS: Final = [
+    {"name": "Sessions", "description": "What the store holds."},
+    {"name": "Messages", "description": "What was said, and what is pinned."},
+    {"name": "Calls", "description": "What the model saw, and why."},
+    {"name": "Search", "description": "What was ever said, in all sessions."},
+    {"name": "Import", "description": "Logs of coding agents, frameworks and providers."},
+]
+
+
+def create_app(place: Place, *, token: str | None = None, host: str = "127.0.0.1") -> FastAPI:
+    """The HTTP application over the store of a place; the store is closed when the application ends.
+
+    Args:
+        place: where sessions, templates and notes are.
+        token: what requests must have; an address that others can reach demands one.
+        host: the address that the server will listen at.
+
+    """
+    check_token(host, token)
+    app = FastAPI(
+        title="Foveate",
+        summary="A context compiler for LLM agents: what should the model see on this call?",
+        description=_ABOUT,
+        version=version("foveate"),
+        openapi_url="/api/openapi.json",
+        # The usual pages load their scripts from elsewhere; ours needs no network.
+        docs_url=None,
+        redoc_url=None,
+        openapi_tags=_TAGS,
+        lifespan=_closed,
+    )
+    app.state.place = place
+    app.state.store = Store(place.store)
+    app.state.memory = Memory()
+    app.add_middleware(Guard, host=host, token=token)
+    explain_failures(app)
+    app.include_router(api_router())
+    return app
+
+
+def api_router() -> APIRouter:
+    """All there is under /api."""
+    router = APIRouter(prefix="/api")
+    for part in (importing, searching, calls, messages, sessions, reference):
+        router.include_router(part.router)
+    router.include_router(sessions.last)
+    return router
+
+
+@asynccontextmanager
+async def _closed(app: FastAPI) -> AsyncGenerator[None, None]:
+    store: Store = app.state.store
+    try:
+        yield
+    finally:
+        store.close()

@@ -1,0 +1,39 @@
+"""Asking: what requests have in common, such as the session they are about and how much of a list they want."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import Depends, Path, Query, Request
+
+from foveate.api.memory import Memory
+from foveate.api.place import Place
+from foveate.store import Store
+
+MOST: Final = 1_000
+
+
+def _place(request: Request) -> Place:
+    place: Place = request.app.state.place
+    return place
+
+
+def _store(request: Request) -> Store:
+    store: Store = request.app.state.store
+    return store
+
+
+def _memory(request: Request) -> Memory:
+    memory: Memory = request.app.state.memory
+    return memory
+
+
+PlaceHere = Annotated[Place, Depends(_place)]
+StoreHere = Annotated[Store, Depends(_store)]
+MemoryHere = Annotated[Memory, Depends(_memory)]
+
+
+SessionId = Annotated[str, Path(description="The id of a session.", examples=["sample"])]
+MessageId = Annotated[str, Path(description="The id of a message.", examples=["m17"])]
+Offset = Annotated[int, Query(ge=0, le=2**53, description="How many to skip.")]
+Limit = Annotated[int, Query(ge=1, le=MOST, description="The most to answer with.")]

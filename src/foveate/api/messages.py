@@ -1,0 +1,146 @@
+"""Messages: what was said in a session, some of it at a time, and what is pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import msgspec
+from fastapi import APIRouter, Query
+
+from foveate.api.asking import Limit, MemoryHere, MessageId, Offset, SessionId, StoreHere
+from foveate.api.failures import answers
+from foveate.api.shapes import MessageShape, MessagesShape, MessageWholeShape, PinsShape
+from foveate.budget.accounting import message_tokens
+from foveate.budget.tokens import TokenCounter, counter_for
+from foveate.errors import LogError, UnknownReferenceError
+from foveate.log.messages import Message
+from foveate.recall.readable import readable
+from foveate.session import Session
+from foveate.store import SearchHit, SessionInfo, Store
+from foveate.store.find import Filters
+from foveate.store.leafing import MessageRow, messages_at, messages_between
+from foveate.store.rows import tool_of
+
+router = APIRouter(prefix="/sessions", tags=["Messages"])
+
+_FOUND: Final = 200
+_PREVIEW: Final = 400
+
+
+@router.get("/{session_id:path}/messages", summary="List messages", responses=answers(404))
+def list_messages(
+    store: StoreHere,
+    memory: MemoryHere,
+    session_id: SessionId,
+    role: Annotated[list[str] | None, Query(description="Only these: user, assistant, tool, system.")] = None,
+    tool: Annotated[list[str] | None, Query(description="Only calls and results of these tools.")] = None,
+    kind: Annotated[list[str] | None, Query(description="Only these: user, tool_call, tool_result, error …")] = None,
+    search: Annotated[
+        str, Query(description=f"Only the messages that answer this best, the best first; at most {_FOUND}.")
+    ] = "",
+    preview: Annotated[int, Query(ge=0, le=20_000, description="Characters of each text to show.")] = _PREVIEW,
+    offset: Offset = 0,
+    limit: Limit = 100,
+) -> MessagesShape:
+    """Messages as they were said, oldest first; with `search`, those that answer it, the best first."""
+    info = store.session(session_id)
+    filters = Filters(roles=role, tools=tool, kinds=kind)
+    found: Mapping[str, SearchHit] = {}
+    if search.strip():
+        found = _found(store, info, search, filters)
+        total, rows = len(found), _rows(store, info, list(found)[offset : offset + limit])
+    else:
+        total, rows = messages_between(store, info, filters, offset=offset, limit=limit)
+    counter, pins = _counter(info), memory.marks(store, info).pins
+    shapes = [MessageShape(**_facts(row, pins, counter, preview)) for row in rows]
+    told = [
+        one.model_copy(update={"preview": found[one.id].text[:preview]}) if one.id in found else one for one in shapes
+    ]
+    return MessagesShape(total=total, messages=told)
+
+
+@router.get("/{session_id:path}/messages/{message_id:path}", summary="One message, whole", responses=answers(404))
+def one_message(
+    store: StoreHere, memory: MemoryHere, session_id: SessionId, message_id: MessageId
+) -> MessageWholeShape:
+    """A message as it was recorded, whatever requests show of it."""
+    info = store.session(session_id)
+    [row] = _rows(store, info, [message_id]) or [None]
+    if row is None:
+        raise UnknownReferenceError(
+            f"no message {message_id!r} in session {session_id!r}; it has {info.messages:,}, named like m1"
+        )
+    message = row.message
+    if message is None:
+        raise LogError(f"message {message_id!r} of session {session_id!r} cannot be read; `foveate db check` says more")
+    return MessageWholeShape(
+        **_facts(row, memory.marks(store, info).pins, _counter(info), _PREVIEW),
+        text=readable(message),
+        parts=msgspec.to_builtins(message.parts),
+        reads=list(message.meta.reads),
+        writes=list(message.meta.writes),
+        extra=message.extra,
+    )
+
+
+@router.post("/{session_id:path}/pins/{message_id:path}", summary="Pin a message", responses=answers(404, 409))
+def pin(store: StoreHere, session_id: SessionId, message_id: MessageId) -> PinsShape:
+    """Show a message verbatim in every request from here on, even if it was reduced before."""
+    store.session(session_id)
+    with Session.open(store, session_id) as session:
+        if message_id not in session.pins:
+            session.pin(message_id)
+        return PinsShape(pins=list(session.pins))
+
+
+@router.delete("/{session_id:path}/pins/{message_id:path}", summary="Unpin a message", responses=answers(404, 409))
+def unpin(store: StoreHere, session_id: SessionId, message_id: MessageId) -> PinsShape:
+    """Let a message be reduced again."""
+    store.session(session_id)
+    with Session.open(store, session_id) as session:
+        session.unpin(message_id)
+        return PinsShape(pins=list(session.pins))
+
+
+def _found(store: Store, info: SessionInfo, query: str, filters: Filters) -> dict[str, SearchHit]:
+    """The best passage of each message that answers a query."""
+    hits = store.search(
+        query, session=info.session_id, roles=filters.roles, tools=filters.tools, kinds=filters.kinds, limit=_FOUND
+    )
+    found: dict[str, SearchHit] = {}
+    for hit in hits:
+        found.setdefault(hit.message_id, hit)
+    return found
+
+
+def _rows(store: Store, info: SessionInfo, ids: list[str]) -> list[MessageRow]:
+    reader = store.reader(info)
+    positions = [position for id in ids if (position := reader.position(id)) is not None]
+    return messages_at(store, info, positions)
+
+
+def _counter(info: SessionInfo) -> TokenCounter:
+    model = info.metadata.get("model")
+    return counter_for(model if isinstance(model, str) else None)
+
+
+def _facts(row: MessageRow, pins: Mapping[str, bool], counter: TokenCounter, preview: int) -> dict[str, Any]:
+    message = row.message or Message(id=f"m{row.position + 1}", role="system")
+    text = readable(message)
+    return {
+        "id": message.id,
+        "position": row.position,
+        "event": row.seq,
+        "role": message.role,
+        "origin": message.meta.origin,
+        "tool": tool_of(message),
+        "outcome": message.meta.outcome,
+        "turn": message.meta.turn,
+        "time": row.time,
+        "tokens": message_tokens(message, counter),
+        "characters": len(text),
+        "preview": text[:preview],
+        "pinned": pins.get(message.id, message.meta.pinned),
+        "damaged": row.message is None,
+    }

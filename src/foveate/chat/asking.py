@@ -1,0 +1,75 @@
+"""Asking: what a model is given that writes a summary, and what of its answer is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from foveate.agents.driver import Reply
+from foveate.chat.templates import Template
+from foveate.compiler.compiled import CompiledContext
+from foveate.log.items import Item
+from foveate.log.messages import Message, MessageMeta, text_message
+from foveate.transforms.compose import HEADING
+from foveate.wire.format import Request
+from foveate.wire.formats import decode_any
+
+_INSTRUCTIONS: Final = (
+    "You keep the working memory of a long conversation between a user and an assistant. What you write takes the "
+    "place of the messages you are shown; nothing else of them will be seen. Follow the template: its headings, in its "
+    "order. Write only what the conversation says, invent nothing, keep names, numbers and dates exact, let newer facts "
+    "win over older ones, leave out what has nothing to be said about. Do not answer the user and do not call tools."
+)
+_MESSAGE: Final = 1_200
+_WORDS_PER_TOKEN: Final = 0.6
+
+
+def summary_request(template: Template, view: CompiledContext, item: Item, room: int) -> Request:
+    """The request for the summary that `item` stands for: nothing of the chat but what is to be summarised."""
+    earlier = view.previous_summary
+    first = earlier.through + 1 if earlier is not None else 0
+    said = [one.message for one in view.before if first <= one.order <= item.covers[-1][1] and not one.is_digest]
+    limit = view.budget.limit if view.budget is not None else 8_000
+    newest = next((one.message.text for one in reversed(view.items) if one.message.role == "user"), "")
+    filled = item.message.text.removeprefix(HEADING).strip()
+    blocks = [
+        ("TEMPLATE, FILLED IN BY A PROGRAM", filled),
+        ("PRIOR SUMMARY", earlier.text if earlier is not None else ""),
+        ("CONVERSATION", conversation_text(said, view.count_text, limit // 2)),
+        ("LATEST USER INPUT", newest[:4_000]),
+    ]
+    if template.contract_text:
+        blocks.append(("WHAT IT SHOULD SAY", template.contract_text))
+    ask = f"Write the new summary now, in at most {max(40, int(room * _WORDS_PER_TOKEN))} words."
+    text = "\n\n".join([*(_block(name, content) for name, content in blocks if content), ask])
+    return Request(
+        messages=(text_message("ask", "user", text, MessageMeta()),),
+        system=template.context_instructions or _INSTRUCTIONS,
+    )
+
+
+def conversation_text(messages: Iterable[Message], count: Callable[[str], int], room: int) -> str:
+    """Messages as plain text, oldest first; the newest of them if not all have room."""
+    pieces: list[str] = []
+    for message in reversed(list(messages)):
+        piece = _shown(message)
+        room -= count(piece) + 2
+        if room < 0:
+            break
+        pieces.append(piece)
+    return "\n".join(reversed(pieces))
+
+
+def reply_text(reply: Reply) -> str:
+    """The words of an answer."""
+    return "\n".join(message.text for message in decode_any([reply.message])).strip()
+
+
+def _block(name: str, content: str) -> str:
+    return f"=== BEGIN {name} ===\n{content}\n=== END {name} ==="
+
+
+def _shown(message: Message) -> str:
+    calls = [f"[calls {call.name} {call.arguments[:200]}]" for call in message.calls]
+    text = message.text if len(message.text) <= _MESSAGE else f"{message.text[:_MESSAGE]} […]"
+    return f"{message.role}: {' '.join(piece for piece in (text, *calls) if piece)}"

@@ -1,0 +1,173 @@
+"""A conversation: a person says something, the model answers, with as many tool calls as it needs in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from foveate.agents.driver import Driver, DriverError, OnText, Reply, WindowError
+from foveate.agents.toolset import Answer, Toolset, answered, open_calls
+from foveate.chat.endless import Endless
+from foveate.compiler.compiled import CompiledContext
+from foveate.errors import ConfigError
+from foveate.log.events import DiagnosticRecorded, Event
+from foveate.log.messages import ToolCall
+from foveate.recall.tool import RECALL_TOOL
+from foveate.session import Session
+
+RECALL: Final[str] = RECALL_TOOL["function"]["name"]
+# How often a request that a provider found too long is made shorter and sent again, and by how much at least.
+_SHORTER: Final = 2
+_STEP: Final = 1.15
+# Said of a compile's own economy, and of interest to nobody who chats.
+_QUIET: Final = frozenset({"reduction_declined"})
+
+
+def _to_nobody(*_told: object) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Who is told what happens while a model answers."""
+
+    on_text: OnText = _to_nobody
+    on_call: Callable[[ToolCall], None] = _to_nobody
+    on_answer: Callable[[ToolCall, Answer], None] = _to_nobody
+    on_diagnostic: Callable[[DiagnosticRecorded], None] = _to_nobody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What came of one input: the answer, the calls that were sent for it, and what went wrong on the way."""
+
+    text: str
+    message_id: str | None
+    calls: tuple[int, ...]
+    diagnostics: tuple[DiagnosticRecorded, ...]
+
+
+class Conversation:
+    """One chat: its session, the model that answers, tools, and endless mode if it is on.
+
+    Args:
+        session: what was said; it has a budget.
+        driver: the model.
+        system: what the model is told to be; a template may add to it.
+        tools: what the model may do.
+        endless: compiles the view of each call by a template; without, the history is sent, reduced to its budget.
+        clock: the time of each event.
+        steps: the most requests for one input.
+
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        driver: Driver,
+        *,
+        system: str = "",
+        tools: Sequence[Toolset] = (),
+        endless: Endless | None = None,
+        clock: Callable[[], float | None] = lambda: None,
+        steps: int = 20,
+    ) -> None:
+        self.session = session
+        self.driver = driver
+        self.system = system
+        self.tools = tuple(tools)
+        self.endless = endless
+        self.clock = clock
+        self.steps = steps
+
+    async def say(self, text: str, listening: Listening | None = None) -> Turn:
+        """Say something and wait for the answer; if it fails, what was said stays in the log. Raises `DriverError`."""
+        if not text.strip():
+            raise ConfigError("there is nothing to say: `text` is empty; write something")
+        self.session.append({"role": "user", "content": text}, time=self.clock())
+        return await self.go_on(listening)
+
+    async def go_on(self, listening: Listening | None = None) -> Turn:
+        """Wait for the answer to what was said last: after a failure, or a process that was killed."""
+        heard = listening or Listening()
+        noted: list[DiagnosticRecorded] = []
+
+        def note(event: Event) -> None:
+            if isinstance(event.body, DiagnosticRecorded) and event.body.code not in _QUIET:
+                noted.append(event.body)
+                heard.on_diagnostic(event.body)
+
+        stop = self.session.subscribe(note)
+        calls: list[int] = []
+        try:
+            await self._settle(heard)
+            for _ in range(self.steps):
+                reply, view = await self._asked(heard)
+                calls.append(view.number)
+                answered = self.session.append(reply.message, time=self.clock())
+                if reply.input_tokens:
+                    self.session.report_usage(reply.input_tokens, reply.cached_tokens, call=view.number)
+                if not await self._settle(heard):
+                    text = self.session.messages[-1].text
+                    return Turn(text=text, message_id=answered, calls=tuple(calls), diagnostics=tuple(noted))
+        finally:
+            stop()
+        raise DriverError(
+            f"{self.driver.name} called tools {self.steps} times without an answer; say something, or raise `steps`"
+        )
+
+    async def compiled(self) -> CompiledContext:
+        """The request to send now, recorded as a call."""
+        self._frame()
+        if self.endless is not None:
+            return await self.endless.compile(now=self.clock())
+        return self.session.compile(now=self.clock())
+
+    async def _asked(self, heard: Listening) -> tuple[Reply, CompiledContext]:
+        for attempt in range(_SHORTER + 1):
+            view = await self.compiled()
+            try:
+                return await self.driver.generate(view.request, None, on_text=heard.on_text), view
+            except WindowError as error:
+                if attempt == _SHORTER or view.budget is None:
+                    raise
+                # What the provider counts is more than we do: from here on counts are corrected, and the view shrinks.
+                more = int(max(view.tokens, view.budget.limit) * _STEP)
+                self.session.report_usage(more, call=view.number)
+                text = f"{error}; sent again, shorter"
+                noted = DiagnosticRecorded(code="window_exceeded", phase="send", text=text, subject=str(view.number))
+                self.session.record(noted, time=self.clock())
+        raise AssertionError("the last attempt returns or raises")
+
+    def _frame(self) -> None:
+        """Give the session its system prompt and tools; framing that is the same is not written again."""
+        template = self.endless.template if self.endless is not None else None
+        extra = template.chat_instructions if template is not None else ""
+        system = "\n\n".join(text for text in (self.system, extra) if text) or None
+        definitions = list(self._definitions())
+        context = self.session.context
+        if context.system != system or list(context.tools) != definitions:
+            self.session.reframe(system=system, tools=definitions)
+
+    def _definitions(self) -> Iterator[dict[str, Any]]:
+        for tools in self.tools:
+            yield from tools.definitions
+        if self.tools:
+            yield RECALL_TOOL
+
+    async def _settle(self, heard: Listening) -> bool:
+        """Answer the calls of the newest message that nobody has answered yet; whether there were any."""
+        pending = open_calls(self.session.messages)
+        for call in pending:
+            heard.on_call(call)
+            answer = await self._answer(call)
+            result = {"role": "tool", "tool_call_id": call.id, "content": answer.text}
+            self.session.append(result, time=self.clock())
+            heard.on_answer(call, answer)
+        return bool(pending)
+
+    async def _answer(self, call: ToolCall) -> Answer:
+        if call.name == RECALL and self.tools:
+            return Answer(text=self.session.answer_recall(call.arguments))
+        return await answered(call, self.tools, [one["function"]["name"] for one in self._definitions()])

@@ -1,0 +1,237 @@
+"""Endless mode: before each call of a chat its view is compiled from a template; whatever fails, the call goes out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from foveate.agents.driver import Driver
+from foveate.chat.asking import conversation_text, reply_text, summary_request
+from foveate.chat.contract import violations
+from foveate.chat.finding import TemplateFolders
+from foveate.chat.reflecting import is_due, reflection
+from foveate.chat.templates import Template
+from foveate.chat.working_view import SHARES, Keeping, endless_policy
+from foveate.compiler.compiled import CompiledContext
+from foveate.errors import BudgetError, FoveateError, StoreError, TemplateError
+from foveate.log.events import DiagnosticRecorded, Placed, ReductionRecorded, ReflectionRecorded, SummaryRecorded
+from foveate.log.items import Item
+from foveate.log.text import encodable
+from foveate.session import Session
+from foveate.views.draft import part_of
+
+FALLBACK: Final = "chat"
+Computed = Callable[[str], str]
+"""What is known for an input besides the chat itself; it may fail, and then there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a chat goes on endlessly; what its template says itself comes first.
+
+    `runs` are the finished turns that stay as they were said, `recent_turns` and `recent_results` what a template gets
+    of the older ones, `threshold` the tokens below which nothing is summarised (None: where it is cheapest).
+    A reflection is made after every `reflect_every` turns (0: never) and after tools failed.
+    """
+
+    runs: int | None = 3
+    recent_turns: int = 3
+    recent_results: int = 3
+    threshold: int | None = None
+    reflect_every: int = 10
+    timeout: float = 60.0
+
+    def keeping(self, template: Template) -> Keeping:
+        """What stays of a chat under a template."""
+        runs = template.passthrough_runs
+        return Keeping(
+            runs=self.runs if runs is None else None if runs == "all" else runs,
+            threshold=self.threshold if template.token_threshold is None else template.token_threshold,
+            every_turn=template.refresh == "every-turn" or template.token_threshold == 0,
+            turns=self.recent_turns,
+            results=self.recent_results,
+        )
+
+
+class Endless:
+    """Compiles the calls of a session by a template: at most one summary to a turn, and none that nobody needs.
+
+    Args:
+        session: the chat; it needs a budget.
+        folders: where templates are.
+        template: the name of one of them.
+        terms: what the template does not say itself.
+        writer: the model that writes summaries; without one the template is filled from the log.
+        computed: what is known for an input besides the chat, such as a project's knowledge.
+
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        folders: TemplateFolders,
+        template: str,
+        *,
+        terms: Terms | None = None,
+        writer: Driver | None = None,
+        computed: Computed | None = None,
+    ) -> None:
+        self.session = session
+        self.folders = folders
+        self.name = template
+        self.terms = terms or Terms()
+        self.writer = writer
+        self.computed = computed
+        self.template: Template | None = None
+        self._begun: str | None = None
+        # What was said of a template, or why it failed, is not said again until it changes.
+        self._read = self._failed = ""
+
+    async def compile(self, *, now: float | None = None) -> CompiledContext:
+        """The request to send now; what goes wrong on the way is recorded, and costs the call nothing."""
+        newest = _newest_input(self.session)
+        if newest != self._begun:
+            self._begun = newest
+            await self._begin(now)
+        if self.template is None:
+            return self.session.compile(now=now)
+        try:
+            return self.session.compile(now=now)
+        except BudgetError:
+            # What must be sent does not fit; no template is to blame, and no other view would.
+            raise
+        except FoveateError as error:
+            self._fail(error, "compile", now)
+            return self.session.compile(now=now)
+
+    async def _begin(self, now: float | None) -> None:
+        """What is done once to a turn, before its first call."""
+        try:
+            template = self.folders.load(self.name)
+            if self._read != template.sha256:
+                self._read = template.sha256
+                for note in template.notes:
+                    self._note("template_note", "template_load", note, template.pointer, now)
+            self.template = template
+            self.session.use(endless_policy(template, self.terms.keeping(template), computed=self._computed(now)))
+            view = self.session.preview(now=now)
+            if is_due(view, self.terms.reflect_every):
+                await self._reflect(view, now)
+            await self._summarise(view, template, now)
+        except BudgetError:
+            raise
+        except FoveateError as error:
+            self._fail(error, "compile", now)
+
+    async def _summarise(self, view: CompiledContext, template: Template, now: float | None) -> None:
+        """Have the model write the summary that this call needs, if it needs one."""
+        item = composed(view)
+        if item is None or self.writer is None:
+            return
+        room = part_of(SHARES.digests + SHARES.users + SHARES.answers, view.budget.limit if view.budget else 8_000)
+        request = summary_request(template, view, item, room)
+        try:
+            reply = await asyncio.wait_for(self.writer.generate(request, None), self.terms.timeout)
+            raw = encodable(reply_text(reply))
+        except TimeoutError:
+            text = (
+                f"{self.writer.name} wrote no summary within {self.terms.timeout:g} s; the template is filled without"
+            )
+            self._note("summary_failed", "summarise", text, template.pointer, now)
+            return
+        except FoveateError as error:
+            self._note("summary_failed", "summarise", f"{error}", template.pointer, now)
+            return
+        text, whole = _within(raw, room, view)
+        if not text:
+            self._note("summary_failed", "summarise", f"{self.writer.name} wrote nothing", template.pointer, now)
+            return
+        if not whole:
+            cut = f"the summary was cut to {room} tokens; have the template ask for less"
+            self._note("summary_shortened", "summarise", cut, template.pointer, now)
+        for problem in violations(template, raw):
+            self._note("contract_violated", "contract", problem, template.pointer, now)
+        written = SummaryRecorded(
+            text=text,
+            through=item.covers[-1][1],
+            summarizer=self.writer.name,
+            tokens=view.count_text(text),
+            template=template.name,
+            template_source=template.source,
+            template_sha256=template.sha256,
+            raw=raw,
+        )
+        self._record(written, now)
+
+    async def _reflect(self, view: CompiledContext, now: float | None) -> None:
+        recent = conversation_text(list(self.session.messages[-40:]), view.count_text, 1_500)
+        try:
+            made = await reflection(view, recent, self.writer, timeout=self.terms.timeout)
+        except FoveateError as error:
+            self._note("reflection_failed", "reflect", f"{error}", self.name, now)
+            made = await reflection(view, recent, None, timeout=self.terms.timeout)
+        if made is not None:
+            self._record(made, now)
+
+    def _computed(self, now: float | None) -> str:
+        if self.computed is None or not self.session.messages:
+            return ""
+        try:
+            return self.computed(self.session.messages[-1].text)
+        except FoveateError as error:
+            self._note("computed_failed", "computed context", f"{error}", self.name, now)
+            return ""
+
+    def _fail(self, error: FoveateError, phase: str, now: float | None) -> None:
+        """Go on with the history as it is, in budget, and say why."""
+        pointer = self.name
+        if isinstance(error, TemplateError):
+            phase, pointer = error.phase, error.pointer or pointer
+        self.template = None
+        self.session.use(FALLBACK)
+        if self._failed != f"{error}":
+            self._failed = f"{error}"
+            self._note("template_failed", phase, f"{error}", pointer, now)
+
+    def _note(self, code: str, phase: str, text: str, subject: str, now: float | None) -> None:
+        self._record(DiagnosticRecorded(code=code, phase=phase, text=encodable(text), subject=subject), now)
+
+    def _record(self, body: DiagnosticRecorded | SummaryRecorded | ReflectionRecorded, now: float | None) -> None:
+        try:
+            self.session.record(body, time=now)
+        except StoreError:
+            # The session has noted it, and says so as soon as it can write again.
+            return
+
+
+def composed(view: CompiledContext) -> Item | None:
+    """The summary that a view proposes to make."""
+    for body in view.proposed:
+        if isinstance(body, ReductionRecorded):
+            for entry in body.layout:
+                if isinstance(entry, Placed) and entry.item.fate == "summarised":
+                    return entry.item
+    return None
+
+
+def _newest_input(session: Session) -> str | None:
+    for message in reversed(session.messages):
+        if message.role == "user":
+            return message.id
+    return None
+
+
+def _within(raw: str, room: int, view: CompiledContext) -> tuple[str, bool]:
+    """As many lines of a text as fit, and whether that is all of it."""
+    text = raw.strip()
+    if view.count_text(text) <= room:
+        return text, True
+    lines = text.split("\n")
+    while len(lines) > 1 and view.count_text("\n".join(lines)) > room:
+        lines.pop()
+    text = "\n".join(lines)
+    while view.count_text(text) > room:
+        text = text[: len(text) * 3 // 4]
+    return text.strip(), False

@@ -1,0 +1,132 @@
+"""Opening a chat: its session in a store, as it was left, with the model, the tools and the template it goes on with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from foveate.agents.driver import Driver
+from foveate.agents.toolset import Toolset
+from foveate.budget.profiles import ModelProfile, profile_for
+from foveate.budget.window import TokenBudget
+from foveate.chat.conversation import Conversation
+from foveate.chat.endless import Computed, Endless
+from foveate.chat.finding import TemplateFolders
+from foveate.chat.settings import ChatSettings
+from foveate.errors import UnknownModelError
+from foveate.session import Session
+from foveate.store import Store
+
+SYSTEM: Final = (
+    "You are a helpful assistant in a long conversation. Answer in the language of the user, to the point, and say so "
+    "when you do not know something."
+)
+TRANSCRIPTS: Final = "AssistantMD/Chats"
+# Tags of a session, which say how its chat goes on.
+ENDLESS: Final = "endless"
+TEMPLATE: Final = "template"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """Who answers in a chat: a model, the room it has, its tools, and who writes summaries."""
+
+    driver: Driver
+    writer: Driver | None = None
+    # What the model can read at once; None if only its provider knows.
+    window: int | None = None
+    tools: Sequence[Toolset] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatPlace:
+    """Where chats are: a store, templates, and the vault they belong to."""
+
+    store: Store
+    folders: TemplateFolders
+    settings: ChatSettings
+    computed: Computed | None = None
+    clock: Callable[[], float | None] = time.time
+
+    @property
+    def vault_name(self) -> str:
+        """The name of the vault."""
+        return self.folders.vault.name if self.folders.vault is not None else "default"
+
+    def transcript_of(self, session_id: str) -> Path | None:
+        """Where the transcript of a chat is written: in the vault, if there is one."""
+        if self.folders.vault is None:
+            return None
+        safe = "".join(one if one.isalnum() or one in "-_. " else "_" for one in session_id)
+        return self.folders.vault / TRANSCRIPTS / f"{safe}.md"
+
+    def opened(self, session_id: str, answering: Answering) -> Conversation:
+        """A chat as it was left, or a new one."""
+        path = self.transcript_of(session_id)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        session = Session.open(
+            self.store,
+            session_id,
+            vault=self.vault_name,
+            transcript=path,
+            budget=self.budget(answering),
+            model=known_profile(answering.driver.name),
+            policy="chat",
+        )
+        chat = Conversation(
+            session,
+            answering.driver,
+            system=SYSTEM,
+            tools=answering.tools,
+            clock=self.clock,
+            steps=self.settings.steps,
+        )
+        tags = self.store.session(session_id).tags
+        template = tags.get(TEMPLATE, self.settings.template)
+        is_endless = tags[ENDLESS] == "on" if ENDLESS in tags else self.settings.endless
+        if is_endless:
+            chat.endless = self.endless(session, answering, template)
+        return chat
+
+    def endless(self, session: Session, answering: Answering, template: str) -> Endless:
+        """Endless mode for a session."""
+        return Endless(
+            session,
+            self.folders,
+            template,
+            terms=self.settings.terms(),
+            writer=answering.writer,
+            computed=self.computed,
+        )
+
+    def switch(self, chat: Conversation, answering: Answering, *, template: str | None) -> None:
+        """Go on endlessly with a template, or with the plain history (None); the session remembers it."""
+        if template is None:
+            chat.endless = None
+            chat.session.use("chat")
+            chat.session.tag(**{ENDLESS: "off"})
+            return
+        # A template that cannot be read is refused here; once it is chosen, a call never fails for it.
+        chosen = self.folders.load(template)
+        chat.endless = self.endless(chat.session, answering, chosen.name)
+        chat.session.tag(**{ENDLESS: "on", TEMPLATE: chosen.name})
+
+    def budget(self, answering: Answering) -> TokenBudget:
+        """The most that a request of a chat may have: as the settings say, and never more than the model can read."""
+        window = answering.window or known_profile(answering.driver.name).window
+        budget, reserve = self.settings.budget, self.settings.reserve
+        if window is None or window >= budget + reserve:
+            return TokenBudget(window=budget + reserve, reserved_output=reserve)
+        return TokenBudget(window=window, reserved_output=min(reserve, window // 2))
+
+
+def known_profile(name: str) -> ModelProfile:
+    """What is known of a model; of one that nobody knows, its name."""
+    try:
+        return profile_for(name)
+    except UnknownModelError:
+        return ModelProfile(name=name)

@@ -1,0 +1,68 @@
+"""`foveate chat`: a conversation in the terminal, and a look at what the model sees of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foveate.cli.models import ModelName
+from foveate.cli.output import say
+from foveate.cli.source import reported
+from foveate.cli.store import StorePlace, SystemPlace, opened
+
+Vault = Annotated[
+    Path | None,
+    typer.Option(
+        "--vault",
+        metavar="DIR",
+        envvar="FOVEATE_VAULT",
+        help="A folder of notes: the model may read it, transcripts and templates of your own are in its AssistantMD.",
+        show_default=False,
+    ),
+]
+
+
+def chat_command(
+    session: Annotated[str, typer.Argument(metavar="[SESSION]", help="The chat to go on with, or its new name.")] = "chat",
+    endless: Annotated[
+        bool | None,
+        typer.Option("--endless/--no-endless", help="Compile each request from a template.", show_default=False),
+    ] = None,
+    template: Annotated[
+        str | None, typer.Option("--template", "-t", metavar="NAME", help="What an endless chat keeps in view.")
+    ] = None,
+    vault: Vault = None,
+    model: ModelName = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", metavar="TOKENS", min=500, help="The most input tokens of a request.")
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", help="Also show the model what this project knows for an input."),
+    ] = None,
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Chat in the terminal; nothing of it is ever lost, however little of it a request shows.
+
+    Type /help in the chat for what else can be done.
+
+    Example: foveate chat --endless --template chat --vault ~/notes
+    """
+    given = {"model": model, "budget": budget, "template": template}
+    with reported(), opened(store, system, create=True) as found:
+        # Not on top: `--help` need not wait for it.
+        from foveate.cli.chat_screen import ChatScreen
+        from foveate.integrations.chats import chats_of
+
+        chats = chats_of(found, vault=vault, system=Path(system) if system else None, given=given, project=project)
+        with chats.answering() as (chosen, by):
+            say(f"{chosen.name} answers: {chosen.why}")
+            chat = chats.place.opened(session, by)
+            with chat.session:
+                if endless is not None or template is not None:
+                    wanted = template or chats.place.settings.template
+                    chats.place.switch(chat, by, template=None if endless is False else wanted)
+                ChatScreen(chats.place, chat, by).run()

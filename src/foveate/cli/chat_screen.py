@@ -1,0 +1,221 @@
+"""The screen of a chat: what is said, what the tools do, what went wrong, and commands that begin with a slash."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.text import Text
+
+from foveate.agents.driver import DriverError
+from foveate.agents.toolset import Answer
+from foveate.chat.conversation import Conversation, Listening
+from foveate.chat.opening import Answering, ChatPlace
+from foveate.cli.output import print_table
+from foveate.cli.phrases import count, shown
+from foveate.compiler.compiled import CompiledContext
+from foveate.errors import BudgetError, FoveateError
+from foveate.log.events import DiagnosticRecorded
+from foveate.log.messages import ToolCall
+from foveate.log.text import printable
+from foveate.recall.readable import readable
+
+_LONGEST = 160
+_HELP = """\
+/context          what the model sees now, by what became of it
+/why ID           what became of a message, in one sentence
+/pin ID, /unpin ID  keep a message in every request, or let it go
+/recall ID|WORDS  a message as it was said, or the messages about something
+/endless on|off   compile requests from a template, or send the history
+/template [NAME]  the templates there are, or go on with one of them
+/transcript       the whole conversation, and where its file is
+/retry            ask again, if an answer failed
+/quit             leave; the chat goes on where it was the next time"""
+
+
+class ChatScreen:
+    """Reads what somebody types, and shows what comes of it."""
+
+    def __init__(self, place: ChatPlace, chat: Conversation, answering: Answering) -> None:
+        self._place = place
+        self._chat = chat
+        self._answering = answering
+        self._console = Console(highlight=False, soft_wrap=True)
+        self._midline = False
+        self._commands: dict[str, Callable[[str], None]] = {
+            "/context": self._context,
+            "/why": self._why,
+            "/pin": self._pin,
+            "/unpin": self._unpin,
+            "/recall": self._recall,
+            "/endless": self._endless,
+            "/template": self._template,
+            "/transcript": self._transcript,
+            "/retry": lambda _: self._hear(None),
+            "/help": lambda _: self._console.print(_HELP, markup=False),
+        }
+
+    def run(self) -> None:
+        """Until somebody leaves."""
+        session = self._chat.session
+        said = count(len(session.messages), "message")
+        how = f"endless, {self._chat.endless.name}" if self._chat.endless is not None else "plain history"
+        self._say(f"chat {session.id} · {said} · {how} · /help", "dim")
+        while (line := self._read()) is not None:
+            text = line.strip()
+            if text in ("/quit", "/exit"):
+                return
+            if not text:
+                continue
+            try:
+                self._do(text)
+            except FoveateError as error:
+                self._say(f"✗ {error}", "red")
+
+    def _do(self, text: str) -> None:
+        if not text.startswith("/"):
+            self._hear(text)
+            return
+        name, _, rest = text.partition(" ")
+        command = self._commands.get(name)
+        if command is None:
+            self._say(f"✗ there is no {shown(name)}; /help lists what there is", "red")
+            return
+        command(rest.strip())
+
+    def _read(self) -> str | None:
+        self._break()
+        try:
+            return input("› " if sys.stdin.isatty() else "")
+        except (EOFError, KeyboardInterrupt):
+            return None
+
+    def _hear(self, text: str | None) -> None:
+        listening = Listening(
+            on_text=self._wrote, on_call=self._called, on_answer=self._answered, on_diagnostic=self._noted
+        )
+        streamed = self._console.is_terminal
+        try:
+            asked = self._chat.say(text, listening) if text is not None else self._chat.go_on(listening)
+            turn = asyncio.run(asked)
+        except KeyboardInterrupt:
+            self._say("stopped; what was said is kept, /retry asks again", "yellow")
+            return
+        except (DriverError, BudgetError) as error:
+            self._say(f"✗ {error}", "red")
+            self._say("what was said is kept; /retry asks again", "dim")
+            return
+        if not streamed:
+            self._console.print(Text(printable_lines(turn.text)))
+        self._break()
+
+    def _wrote(self, text: str) -> None:
+        if self._console.is_terminal:
+            self._console.print(Text(printable_lines(text)), end="")
+            self._midline = True
+
+    def _called(self, call: ToolCall) -> None:
+        self._say(f"→ {call.name} {_line(call.arguments)}", "dim")
+
+    def _answered(self, call: ToolCall, answer: Answer) -> None:
+        style = "dim" if answer.outcome == "ok" else "yellow"
+        self._say(f"← {call.name}: {_line(answer.text)}", style)
+
+    def _noted(self, diagnostic: DiagnosticRecorded) -> None:
+        where = f" ({diagnostic.subject})" if diagnostic.subject else ""
+        self._say(f"! {diagnostic.phase}{where}: {_line(diagnostic.text, 400)}", "yellow")
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def _context(self, _: str) -> None:
+        view = self._view()
+        budget = f" of {view.budget.limit:,}" if view.budget is not None else ""
+        self._say(f"{view.tokens:,} tokens{budget}; {view.framing.tokens:,} are instructions and tools", "bold")
+        rows = [[fate, str(many), f"{tokens:,}"] for fate, (many, tokens) in view.fates.items()]
+        if rows:
+            print_table({"fate": "name", "items": "number", "tokens": "number"}, rows)
+        shown_rows = [
+            [item.id, item.message.role, item.fate, f"{item.tokens:,}", _line(readable(item.message))]
+            for item in view.items[-30:]
+        ]
+        if shown_rows:
+            columns = {"id": "name", "role": "name", "fate": "name", "tokens": "number", "text": "words"}
+            print_table(columns, shown_rows)  # type: ignore[arg-type]
+
+    def _view(self) -> CompiledContext:
+        return self._chat.session.preview(now=self._chat.clock())
+
+    def _why(self, reference: str) -> None:
+        self._say(self._view().why(reference) if reference else "✗ which message? give its id, such as /why m3")
+
+    def _pin(self, reference: str) -> None:
+        self._chat.session.pin(reference)
+        self._say(f"{shown(reference)} stands in every request from here on", "dim")
+
+    def _unpin(self, reference: str) -> None:
+        self._chat.session.unpin(reference)
+        self._say(f"{shown(reference)} may be reduced again", "dim")
+
+    def _recall(self, wanted: str) -> None:
+        if not wanted:
+            self._say("✗ what? give an id or words, such as /recall m3 or /recall birthday", "red")
+            return
+        session = self._chat.session
+        if wanted.split()[0] in ("artifact:",) or (" " not in wanted and wanted[:1] == "m" and wanted[1:].isdigit()):
+            self._console.print(Text(printable_lines(session.recall(wanted))))
+            return
+        hits = self._place.store.search(wanted, session=session.id, limit=5)
+        for hit in hits:
+            self._say(f"{hit.message_id}: {_line(hit.text, 300)}")
+        if not hits:
+            self._say("nothing was said about that", "dim")
+
+    def _endless(self, wanted: str) -> None:
+        if wanted not in ("on", "off"):
+            self._say(f"endless mode is {'on' if self._chat.endless is not None else 'off'}; give on or off")
+            return
+        template = self._place.settings.template if wanted == "on" else None
+        self._switch(template)
+
+    def _template(self, name: str) -> None:
+        if not name:
+            for one in self._place.folders.available():
+                mark = "•" if self._chat.endless is not None and self._chat.endless.name == one.name else " "
+                self._say(f"{mark} {one.name} ({one.source})")
+            return
+        self._switch(name)
+
+    def _switch(self, template: str | None) -> None:
+        self._place.switch(self._chat, self._answering, template=template)
+        self._say(f"endless, {template}" if template is not None else "the history is sent, reduced to its budget", "dim")
+
+    def _transcript(self, _: str) -> None:
+        # Not on top: most chats never ask for it.
+        from foveate.session.transcript import transcript_text
+
+        self._console.print(Text(transcript_text(self._chat.session.events)))
+        path = self._place.transcript_of(self._chat.session.id)
+        if path is not None:
+            self._say(f"it is in {shlex.quote(str(path))}", "dim")
+
+    def _say(self, line: str, style: str = "") -> None:
+        self._break()
+        self._console.print(Text(printable(line), style=style))
+
+    def _break(self) -> None:
+        if self._midline:
+            self._console.print()
+            self._midline = False
+
+
+def printable_lines(text: str) -> str:
+    """A text without what would move the cursor."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def _line(text: str, most: int = _LONGEST) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,0 +1,85 @@
+"""Chats of a store, put together for whoever opens them: settings, templates, models, tools, knowledge."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from platformdirs import user_data_path
+
+from foveate.chat.endless import Computed
+from foveate.chat.finding import TemplateFolders
+from foveate.chat.opening import Answering, ChatPlace
+from foveate.chat.settings import settings_of
+from foveate.errors import ConfigError
+from foveate.integrations.models import LOCAL, Chosen, chosen_for_chat, driver_for, window_of
+from foveate.knowledge.base import Knowledge
+from foveate.knowledge.models import ContextTask
+from foveate.knowledge.render import rendered
+from foveate.knowledge.sources import context_of
+from foveate.lab.config import Config, config_at
+from foveate.store import Store
+from foveate.workflow.workspace import Workspace
+
+_COMPUTED = 800
+
+
+class Chats(NamedTuple):
+    """Where chats are, and what `foveate.toml` says besides."""
+
+    place: ChatPlace
+    config: Config
+
+    @contextmanager
+    def answering(self) -> Generator[tuple[Chosen, Answering], None, None]:
+        """The model that answers, by the settings, the environment and what is installed."""
+        settings, aliases, vault = self.place.settings, self.config.models, self.place.folders.vault
+        chosen = chosen_for_chat(settings.model, aliases, os.environ)
+        with ExitStack() as stack:
+            driver = stack.enter_context(driver_for(chosen.name))
+            writer = None
+            if settings.context_compiler_model:
+                other = aliases.get(settings.context_compiler_model, settings.context_compiler_model)
+                writer = driver if other == chosen.name else stack.enter_context(driver_for(other))
+            elif chosen.name != LOCAL:
+                writer = driver
+            # The small model takes a tool for a suggestion, and neither its calls nor its summaries are of use.
+            tools = () if chosen.name == LOCAL or vault is None else (Workspace(vault, writable=False),)
+            yield chosen, Answering(driver=driver, writer=writer, window=window_of(chosen.name), tools=tools)
+
+
+def chats_of(
+    store: Store,
+    *,
+    vault: Path | None = None,
+    system: Path | None = None,
+    given: Mapping[str, Any] | None = None,
+    project: str | None = None,
+) -> Chats:
+    """The chats of a store; `given` are settings that come before those of file and environment."""
+    if vault is not None and not vault.is_dir():
+        raise ConfigError(f"`--vault` {str(vault)!r} is no folder; create it or name another")
+    config = config_at()
+    settings = settings_of(config.chat, place=str(config.path or "foveate.toml"), environ=os.environ, given=given)
+    folders = TemplateFolders(vault, system or _beside(store), settings.templates_folder)
+    folders.seed()
+    computed = _known(Knowledge(store, project), config) if project else None
+    return Chats(ChatPlace(store=store, folders=folders, settings=settings, computed=computed), config)
+
+
+def _beside(store: Store) -> Path:
+    """The system folder: where the store is, or with the user's data if that is a server."""
+    return store.file.parent if store.file is not None else user_data_path("foveate", appauthor=False)
+
+
+def _known(knowledge: Knowledge, config: Config) -> Computed:
+    def computed(text: str) -> str:
+        today = datetime.now(UTC).date().isoformat()
+        task = ContextTask(objective=text[:2_000])
+        return rendered(context_of(task, knowledge, today=today, domains=config.domains), budget=_COMPUTED)
+
+    return computed

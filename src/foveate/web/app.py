@@ -1,0 +1,93 @@
+"""The pages of the web app, each under its address."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from nicegui import app as pages
+from nicegui import ui
+
+from foveate.api import Place
+from foveate.web.desk import Desk
+from foveate.web.frame import dressed
+from foveate.web.links import lens_of
+from foveate.web.pages.call import call_page, next_page
+from foveate.web.pages.difference import difference_page
+from foveate.web.pages.home import home_page
+from foveate.web.pages.knowledge import knowledge_page
+from foveate.web.pages.lab import lab_page
+from foveate.web.pages.log import log_page
+from foveate.web.pages.session import session_page
+from foveate.web.pages.settings import settings_page
+from foveate.web.pages.work import work_page
+
+_FAVICON = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'><circle cx='12' cy='12' r='9.5' fill='none' "
+    "stroke='#178f87' stroke-width='3'/><circle cx='12' cy='12' r='4.5' fill='#178f87'/></svg>"
+)
+
+
+def mount(app: FastAPI, place: Place) -> None:
+    """Mount all pages on an application; what they hold open is closed with it."""
+    desk = Desk(place, app.state.store, app.state.memory)
+    dressed()
+    _pages_without_session(desk)
+    _pages_of_a_session(desk)
+    pages.on_shutdown(desk.close)
+    ui.run_with(
+        app,
+        title="Foveate",
+        favicon=_FAVICON,
+        dark=None,
+        tailwind=False,
+        show_welcome_message=False,
+        binding_refresh_interval=None,
+        reconnect_timeout=20,
+    )
+
+
+def _pages_without_session(desk: Desk) -> None:
+    @ui.page("/", title="Sessions · Foveate")
+    def home() -> None:
+        home_page(desk)
+
+    @ui.page("/lab", title="Lab · Foveate")
+    def lab(id: str = "") -> None:
+        lab_page(desk, id)
+
+    @ui.page("/knowledge", title="Knowledge · Foveate")
+    def knowledge(project: str = "", node: str = "") -> None:
+        knowledge_page(desk, project, node)
+
+    @ui.page("/work", title="Work · Foveate")
+    def work(run: str = "") -> None:
+        work_page(desk, run)
+
+    @ui.page("/settings", title="Settings · Foveate")
+    def settings() -> None:
+        settings_page(desk)
+
+    del home, lab, knowledge, work, settings
+
+
+def _pages_of_a_session(desk: Desk) -> None:
+    @ui.page("/session", title="Timeline · Foveate")
+    def session(id: str = "", policy: str = "", budget: int = 0, model: str = "") -> None:
+        session_page(desk, id, lens_of(policy, budget, model))
+
+    @ui.page("/log", title="Log · Foveate")
+    def log(id: str = "", message: str = "", policy: str = "", budget: int = 0, model: str = "") -> None:
+        log_page(desk, id, lens_of(policy, budget, model), message)
+
+    @ui.page("/call", title="Call · Foveate")
+    def call(id: str = "", n: int = 1, policy: str = "", budget: int = 0, model: str = "") -> None:
+        call_page(desk, id, n, lens_of(policy, budget, model))
+
+    @ui.page("/next", title="Next call · Foveate")
+    def next_call(id: str = "", policy: str = "", budget: int = 0, model: str = "") -> None:
+        next_page(desk, id, lens_of(policy, budget, model))
+
+    @ui.page("/diff", title="Difference · Foveate")
+    def difference(id: str = "", a: int = 1, b: int = 2, policy: str = "", budget: int = 0, model: str = "") -> None:
+        difference_page(desk, id, (a, b), lens_of(policy, budget, model))
+
+    del session, log, call, next_call, difference

@@ -1,0 +1,287 @@
+"""The chart of a session: its window by fate, its cache and its costs, over all calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Final
+
+from foveate.web.calls import Call, Calls, thinned
+from foveate.web.phrases import money, tokens
+from foveate.web.pieces import COLOURS, FATES
+
+TRIGGERS: Final[Mapping[str, tuple[str, str]]] = {
+    "must": ("#d0483e", "the budget left no room, or something pinned had to be shown again"),
+    "free": ("#35a05c", "the cache was cold anyway, so the rewrite cost nothing"),
+    "pays": ("#2f7fd0", "at the cache's prices, a rewrite now is cheaper than carrying the old text on"),
+    "asked": ("#8b6fd6", "somebody asked for it"),
+    "due": ("#c07a2c", "the template wants its summary written anew"),
+    "capped": ("#98a1aa", "new outputs came in too large and are shown by their beginning and end"),
+}
+"""Why compactions are made: the colour of each reason, and what it means."""
+
+CACHED: Final = "#69b3ab"
+FRESH: Final = "#e2925f"
+SENT: Final = "#178f87"
+UNTOUCHED: Final = "#98a1aa"
+MOST: Final = 900
+
+# Readable on light and on dark ground: a canvas does not know the theme.
+_WORDS: Final = "#7d868e"
+_RULE: Final = "rgba(128, 136, 144, .22)"
+_SHORT: Final = "(value) => foveate.short(value)"
+_LEFT: Final = 62
+_GRIDS: Final = ((26, 290), (362, 92), (500, 116))
+HEIGHT: Final = 690
+
+
+def chart_of(found: Calls, first: int | None = None, last: int | None = None) -> dict[str, Any]:
+    """The options of the chart; between two calls in full detail, elsewhere thinned."""
+    calls = _drawn(found.calls, first, last)
+    numbers = [found.calls[0].number, found.calls[-1].number]
+    zoom = {"start": 0, "end": 100} if first is None or last is None else {"startValue": first, "endValue": last}
+    return {
+        "animation": False,
+        "textStyle": {"fontFamily": "system-ui, sans-serif", "color": _WORDS},
+        "grid": [{"left": _LEFT, "right": 18, "top": top, "height": height} for top, height in _GRIDS],
+        "xAxis": [_x_axis(grid, numbers) for grid in range(3)],
+        "yAxis": [_y_axis(0, "tokens in the window", _ceiling(found)), _y_axis(1, "cached and fresh", None), _cost_axis(found)],
+        "axisPointer": {"link": [{"xAxisIndex": "all"}], "label": {"show": False}, "lineStyle": {"color": _WORDS}},
+        "tooltip": _tooltip(),
+        "dataZoom": [
+            {"type": "slider", "xAxisIndex": [0, 1, 2], "bottom": 8, "height": 20, "filterMode": "none", **_slider(), **zoom},
+            {"type": "inside", "xAxisIndex": [0, 1, 2], "zoomOnMouseWheel": "ctrl", "filterMode": "none", **zoom},
+        ],
+        "series": [*_window(calls), *_cache(calls), *_costs(found, calls)],
+    }
+
+
+def parts_in(found: Calls) -> list[str]:
+    """What the windows of these calls are made of, in the order it is drawn."""
+    there = {name for call in found.calls for name in call.parts}
+    return [name for name in (*FATES, "dropped", "other") if name in there]
+
+
+def triggers_in(found: Calls) -> dict[str, int]:
+    """How often each reason led to a compaction."""
+    counts = Counter(reduction.trigger for call in found.calls for reduction in call.reductions)
+    return {trigger: counts[trigger] for trigger in TRIGGERS if counts[trigger]}
+
+
+def trigger_colour(trigger: str) -> str:
+    """The colour of a reason."""
+    return TRIGGERS[trigger][0] if trigger in TRIGGERS else COLOURS["other"]
+
+
+def _drawn(calls: Sequence[Call], first: int | None, last: int | None) -> list[Call]:
+    if first is None or last is None:
+        return thinned(calls, MOST)
+    near = [call for call in calls if first <= call.number <= last]
+    before = [call for call in calls if call.number < first]
+    after = [call for call in calls if call.number > last]
+    return [*thinned(before, MOST // 4), *thinned(near, MOST), *thinned(after, MOST // 4)]
+
+
+def _ceiling(found: Calls) -> int | None:
+    """Where the axis ends; a budget far above all requests would press them to the ground."""
+    peak = max(call.tokens for call in found.calls)
+    limit = max((call.budget or 0) for call in found.calls)
+    return int(peak * 1.25) if limit > 2 * peak else None
+
+
+def _x_axis(grid: int, numbers: Sequence[int]) -> dict[str, Any]:
+    return {
+        "type": "value",
+        "gridIndex": grid,
+        "min": numbers[0],
+        "max": max(numbers[1], numbers[0] + 1),
+        "minInterval": 1,
+        "axisLabel": {"show": grid == 2, "color": _WORDS, "hideOverlap": True},
+        "axisTick": {"show": grid == 2},
+        "axisLine": {"lineStyle": {"color": _RULE}},
+        "splitLine": {"show": False},
+    }
+
+
+def _y_axis(grid: int, name: str, ceiling: int | None, label: str = _SHORT) -> dict[str, Any]:
+    return {
+        "type": "value",
+        "gridIndex": grid,
+        "name": name,
+        "nameTextStyle": {"align": "left", "color": _WORDS, "padding": [0, 0, 0, -_LEFT + 4]},
+        "nameGap": 12,
+        "min": 0,
+        "max": ceiling,
+        "splitNumber": 4 if grid == 0 else 2,
+        "axisLabel": {"color": _WORDS, ":formatter": label},
+        "splitLine": {"lineStyle": {"color": _RULE}},
+    }
+
+
+def _cost_axis(found: Calls) -> dict[str, Any]:
+    label = "(value) => foveate.money(value)" if found.unit == "USD" else _SHORT
+    return _y_axis(2, f"cost so far ({'$' if found.unit == 'USD' else 'in input tokens'})", None, label)
+
+
+def _slider() -> dict[str, Any]:
+    return {
+        "borderColor": _RULE,
+        "fillerColor": "rgba(23, 143, 135, .12)",
+        "backgroundColor": "transparent",
+        "dataBackground": {"lineStyle": {"opacity": 0}, "areaStyle": {"opacity": 0}},
+        "selectedDataBackground": {"lineStyle": {"opacity": 0}, "areaStyle": {"opacity": 0}},
+        "handleStyle": {"color": "#178f87", "borderColor": "#178f87"},
+        "moveHandleStyle": {"color": "rgba(128, 136, 144, .4)"},
+        "handleSize": "70%",
+        "showDetail": False,
+        "brushSelect": False,
+    }
+
+
+def _tooltip() -> dict[str, Any]:
+    # What is in it is put together in the browser, from numbers, and texts that are escaped there.
+    return {
+        "trigger": "axis",
+        "className": "tip-of-chart",
+        "confine": True,
+        "backgroundColor": "transparent",
+        "borderWidth": 0,
+        "padding": 0,
+        "extraCssText": "box-shadow: none",
+        ":formatter": "(points) => foveate.tip(points)",
+    }
+
+
+def _window(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    there = {name for call in calls for name in call.parts}
+    areas = [
+        {
+            "name": name,
+            "type": "line",
+            "stack": "window",
+            "symbol": "none",
+            "lineStyle": {"width": 0},
+            "areaStyle": {"color": COLOURS[name], "opacity": 0.88},
+            "itemStyle": {"color": COLOURS[name]},
+            "emphasis": {"disabled": True},
+            "data": [[call.number, call.parts.get(name, 0)] for call in calls],
+        }
+        for name in (*FATES, "dropped", "other")
+        if name in there
+    ]
+    return [
+        *areas,
+        _line("budget", [[call.number, call.budget] for call in calls], "#d0483e", width=1.5),
+        _line("pays at", [[call.number, call.pays_at] for call in calls], "#2f7fd0", dash="dashed"),
+        _line("low mark", [[call.number, call.low] for call in calls], _WORDS, dash="dotted"),
+        *_markers(calls),
+        {
+            "name": "calls",
+            "type": "line",
+            "symbol": "none",
+            "lineStyle": {"width": 0, "opacity": 0},
+            "emphasis": {"disabled": True},
+            "data": [{"value": [call.number, call.tokens], "info": _told(call)} for call in calls],
+        },
+    ]
+
+
+def _line(name: str, points: list[list[Any]], shade: str, *, dash: str = "solid", width: float = 1.2) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "line",
+        "symbol": "none",
+        "step": "middle" if name == "budget" else False,
+        "lineStyle": {"color": shade, "width": width, "type": dash},
+        "itemStyle": {"color": shade},
+        "emphasis": {"disabled": True},
+        "data": points,
+    }
+
+
+def _markers(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": f"compaction: {trigger}",
+            "type": "scatter",
+            "symbol": "path://M0 0 L10 0 L5 8 Z",
+            "symbolSize": [11, 9],
+            "symbolOffset": [0, "-90%"],
+            "itemStyle": {"color": shade},
+            "z": 5,
+            "data": [
+                [call.number, call.tokens]
+                for call in calls
+                if any(reduction.trigger == trigger for reduction in call.reductions)
+            ],
+        }
+        for trigger, (shade, _) in TRIGGERS.items()
+    ]
+
+
+def _cache(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "type": "line",
+            "xAxisIndex": 1,
+            "yAxisIndex": 1,
+            "stack": "cache",
+            "symbol": "none",
+            "lineStyle": {"width": 0},
+            "areaStyle": {"color": shade, "opacity": 0.9},
+            "itemStyle": {"color": shade},
+            "emphasis": {"disabled": True},
+            "data": [[call.number, call.cached if name == "cached" else call.tokens - call.cached] for call in calls],
+        }
+        for name, shade in (("cached", CACHED), ("fresh", FRESH))
+    ]
+
+
+def _costs(found: Calls, calls: Sequence[Call]) -> list[dict[str, Any]]:
+    drawn = {call.number for call in calls}
+    numbers = [call.number for call in found.calls]
+    sent = accumulate(call.cost for call in found.calls)
+    untouched = accumulate(call.untouched_cost for call in found.calls)
+    lines = (
+        ("untouched history", untouched, UNTOUCHED, "dashed", 1.5),
+        ("as sent", sent, SENT, "solid", 2.2),
+    )
+    return [
+        {
+            **_line(
+                name,
+                [[at, round(cost, 6)] for at, cost in zip(numbers, costs, strict=True) if at in drawn],
+                shade,
+                dash=dash,
+                width=width,
+            ),
+            "xAxisIndex": 2,
+            "yAxisIndex": 2,
+        }
+        for name, costs, shade, dash, width in lines
+    ]
+
+
+def _told(call: Call) -> dict[str, Any]:
+    """What is said of a call when somebody points at it."""
+    return {
+        "parts": [[name, COLOURS[name], size] for name, size in call.parts.items()],
+        "budget": tokens(call.budget) if call.budget is not None else "",
+        "cached": [call.cached, call.tokens - call.cached],
+        "reported": [call.reported_input, call.reported_cached],
+        "compactions": [
+            [one.trigger, trigger_colour(one.trigger), one.reason, tokens(one.before), tokens(one.after)]
+            for one in call.reductions
+        ],
+    }
+
+
+def told_cost(found: Calls) -> str:
+    """What a session cost beside its untouched history, in a sentence."""
+    if not found.untouched_cost:
+        return ""
+    saved = 1 - found.cost / found.untouched_cost
+    beside = money(found.untouched_cost, found.unit)
+    return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than the untouched history's {beside}"

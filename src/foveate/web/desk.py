@@ -1,0 +1,189 @@
+"""The desk: what all pages of a server work with, and what they remember between them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeVar
+
+from foveate.api import Place
+from foveate.api.memory import Memory
+from foveate.compiler.compiled import CompiledContext
+from foveate.compiler.difference import Difference
+from foveate.errors import FoveateError, UnknownReferenceError
+from foveate.sample import coding_session, tools
+from foveate.session import Session
+from foveate.store import SessionInfo, Store
+from foveate.store.arrivals import import_lines
+from foveate.web.calls import Call, Calls, calls_of
+from foveate.web.replaying import Lens, Replayed, replayed
+from foveate.web.window import Window, made_at, window_of
+from foveate.web.worker import Worker
+
+T = TypeVar("T")
+SAMPLE: Final = "sample"
+_DAY: Final = 86_400
+_REMEMBERED: Final = 8
+_Key = tuple[str, int, Lens]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A session and where its calls are: its own, or those of a replay."""
+
+    info: SessionInfo
+    store: Store
+    calls_in: SessionInfo
+    calls: Calls
+    memory: Memory
+    lens: Lens | None = None
+    replay: Replayed | None = None
+
+    def view(self, number: int) -> CompiledContext:
+        """A call, computed again from what was recorded for it."""
+        self._known(number)
+        return self.memory.call(self.store, self.calls_in, number)
+
+    def window(self, number: int) -> Window:
+        """What the model was sent with a call."""
+        call, view = self._known(number), self.view(number)
+        return window_of(view, made_at(self.store, self.calls_in, view, number), call.cached)
+
+    def difference(self, first: int, second: int) -> Difference:
+        """What differs between two calls."""
+        self._known(first)
+        self._known(second)
+        return self.memory.difference(self.store, self.calls_in, first, second)
+
+    def _known(self, number: int) -> Call:
+        found = self.calls.get(number)
+        if found is None:
+            last = self.calls.calls[-1].number if self.calls.calls else 0
+            raise UnknownReferenceError(f"there is no call {number} in this session; the last one is {last}")
+        return found
+
+
+class Desk:
+    """What all pages of a server work with: its store, and what was found out about sessions lately."""
+
+    def __init__(self, place: Place, store: Store, memory: Memory) -> None:
+        self.place = place
+        self.store = store
+        self.memory = memory
+        self._memory_aside = Memory()
+        self._aside: TemporaryDirectory[str] | None = None
+        self._replays: Store | None = None
+        self._known: OrderedDict[Hashable, Any] = OrderedDict()
+        self._working: dict[_Key, Worker[Replayed]] = {}
+        self._made: dict[_Key, Replayed] = {}
+        self._opening = asyncio.Lock()
+        self._is_open = False
+
+    @property
+    def location(self) -> str:
+        """Where the store is, as another process can open it."""
+        return str(self.place.store)
+
+    def close(self) -> None:
+        """Let go of what is not the server's own."""
+        for worker in list(self._working.values()):
+            worker.stop()
+        if self._replays is not None:
+            self._replays.close()
+        if self._aside is not None:
+            self._aside.cleanup()
+        self._replays = self._aside = None
+
+    async def open(self) -> Store:
+        """The store, with the sample in it if there was nothing to look at when somebody first looked."""
+        async with self._opening:
+            if not self._is_open and not await asyncio.to_thread(self.store.sessions):
+                await asyncio.to_thread(_with_sample, self.store)
+            self._is_open = True
+        return self.store
+
+    async def seen(self, session_id: str, lens: Lens | None) -> Seen:
+        """A session with its calls; without a lens its own, and if it has none those of a replay."""
+        await self.open()
+        info = await asyncio.to_thread(self.store.session, session_id)
+        if lens is None and info.calls:
+            calls = await self.remembered(("calls", info.key, info.events), lambda: calls_of(self.store, info))
+            return Seen(info=info, store=self.store, calls_in=info, calls=calls, memory=self.memory)
+        lens = lens or Lens()
+        return await self._replayed(info, lens)
+
+    def working(self, info: SessionInfo, lens: Lens) -> Worker[Replayed] | None:
+        """The replay that is under way, if one is."""
+        return self._working.get((info.session_id, info.events, lens))
+
+    async def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What was made for a key lately, or is made now, in a thread."""
+        if key not in self._known:
+            made = await asyncio.to_thread(make)
+            self._known[key] = made
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        self._known.move_to_end(key)
+        found: T = self._known[key]
+        return found
+
+    async def _replayed(self, info: SessionInfo, lens: Lens) -> Seen:
+        key = (info.session_id, info.events, lens)
+        if key not in self._made:
+            await self._replay(key)
+        made, aside = self._made[key], self._replay_store()
+        there = aside.session(made.session)
+        calls = await self.remembered(("calls of a replay", made.session), lambda: calls_of(aside, there))
+        return Seen(
+            info=info, store=aside, calls_in=there, calls=calls, memory=self._memory_aside, lens=lens, replay=made
+        )
+
+    async def _replay(self, key: _Key) -> None:
+        """Have a replay made, or wait for the one that another page asked for."""
+        worker = self._working.get(key)
+        if worker is not None:
+            while self._working.get(key) is worker:
+                await asyncio.sleep(0.1)
+            if key not in self._made:
+                raise FoveateError("the replay that another page asked for did not come about; reload this page")
+            return
+        self._replay_store()
+        session, _, lens = key
+        name = sha256(repr((key, time.time())).encode()).hexdigest()[:32]
+        worker = Worker(replayed, self.location, session, lens, str(self._replay_file), name)
+        self._working[key] = worker
+        try:
+            self._made[key] = await worker.result()
+        finally:
+            del self._working[key]
+
+    def _replay_store(self) -> Store:
+        if self._replays is None:
+            self._replays = Store(self._replay_file)
+        return self._replays
+
+    @property
+    def _replay_file(self) -> Path:
+        if self._aside is None:
+            self._aside = TemporaryDirectory(prefix="foveate-")
+        return Path(self._aside.name) / "replays.db"
+
+
+def _with_sample(store: Store) -> None:
+    """Put the sample into a store that is empty, as an agent with a small window would have recorded it."""
+    session = Session(budget=12_000, model="claude-sonnet-4-5", tools=tools(), session_id=SAMPLE)
+    moment = time.time() - _DAY
+    for index, message in enumerate(coding_session()):
+        # A person takes longer to answer than a cache is kept.
+        moment += 600 if index and message["role"] == "user" else 9
+        if index and message["role"] == "assistant":
+            session.compile(now=moment)
+        session.extend([message], time=moment)
+    session.tag(about="a made-up coding session to look around with")
+    import_lines(store, session.dump().splitlines())

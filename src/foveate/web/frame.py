@@ -1,0 +1,124 @@
+"""The frame: what stands around every page, and what is shown while it comes or if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Final, TypeVar
+
+from nicegui import ui
+from nicegui.element import Element
+
+from foveate.api.failures import failure_of
+from foveate.errors import FoveateError
+from foveate.web.links import to_log, to_next, to_session
+from foveate.web.pieces import Words, box, button, link, notice, waiting
+from foveate.web.replaying import Lens
+
+T = TypeVar("T")
+
+PAGES: Final = {
+    "Sessions": "/",
+    "Lab": "/lab",
+    "Knowledge": "/knowledge",
+    "Work": "/work",
+    "Settings": "/settings",
+}
+"""The pages that the bar leads to, by name."""
+
+
+def dressed() -> None:
+    """Have all pages wear the theme."""
+    assets = files("foveate.web").joinpath("assets")
+    ui.add_head_html(f"<script>{assets.joinpath('theme.js').read_text('utf-8')}</script>", shared=True)
+    ui.add_head_html(f"<style>{assets.joinpath('theme.css').read_text('utf-8')}</style>", shared=True)
+
+
+@contextmanager
+def framed(active: str) -> Generator[Element, None, None]:
+    """A page with the bar above it; what is made inside stands in its middle."""
+    link("Skip to content", "#content", "skip")
+    with box("bar", "header"):
+        with link("", "/", "brand"):
+            box(tag="i")
+            Words("span", "Foveate")
+        with box(tag="nav") as nav:
+            nav.props["aria-label"] = "Pages"
+            for name, target in PAGES.items():
+                shown = link(name, target)
+                if name == active:
+                    shown.props["aria-current"] = "page"
+        box("grow")
+        switch = button("◐", kind="quiet")
+        switch.props["aria-label"] = "Switch between light and dark"
+        switch.props["title"] = "Light or dark"
+        switch.on("click", js_handler="() => foveate.switchTheme()")
+    with box("content", "main") as main:
+        main.props["id"] = "content"
+        yield main
+
+
+def headed(title: str, lede: str = "", crumbs: Sequence[tuple[str, str]] = ()) -> Element:
+    """The head of a page; what is put into it stands at its right."""
+    with box("head") as head, box():
+        if crumbs:
+            with box("crumbs", "nav"):
+                for name, target in crumbs:
+                    with box(tag="span"):
+                        link(name, target)
+        Words("h1", title)
+        if lede:
+            Words("p", lede, "lede")
+    return head
+
+
+def session_tabs(session: str, active: str, lens: Lens | None) -> None:
+    """The pages about one session."""
+    pages = {"Timeline": to_session(session, lens), "Log": to_log(session, lens=lens), "Next call": to_next(session, lens)}
+    with box("tabs", "nav") as nav:
+        nav.props["aria-label"] = "Of this session"
+        for name, target in pages.items():
+            shown = link(name, target)
+            if name == active:
+                shown.props["aria-current"] = "page"
+
+
+def loaded(fetch: Callable[[], Awaitable[T]], show: Callable[[T], object], text: str = "Loading") -> Element:
+    """A place that fills itself once the page is open; until then it says that it is on its way."""
+    with box() as place:
+        waiting(text)
+
+    async def fill() -> None:
+        try:
+            found = await fetch()
+        except FoveateError as error:
+            place.clear()
+            with place:
+                failed(error)
+            return
+        except Exception as error:
+            place.clear()
+            with place:
+                failed(error)
+            raise
+        place.clear()
+        with place:
+            show(found)
+
+    ui.timer(0, fill, once=True)
+    return place
+
+
+def failed(error: Exception) -> None:
+    """Say what went wrong, and what to do about it."""
+    if isinstance(error, FoveateError):
+        said = failure_of(error)
+        remedy = f"{said.remedy[:1].upper()}{said.remedy[1:]}." if said.remedy else ""
+        notice(remedy, "bad", strong=f"{said.error[:1].upper()}{said.error[1:]}.")
+        return
+    notice(
+        f"{type(error).__name__}: {error}. The server's log says more; please report it.",
+        "bad",
+        strong="This is a defect of Foveate.",
+    )

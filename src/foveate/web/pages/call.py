@@ -1,0 +1,236 @@
+"""Call: one request exactly as it was sent, and the one that would be sent now."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from nicegui import ui
+
+from foveate.api.messages import one_message
+from foveate.compiler.compiled import CompiledContext
+from foveate.compiler.policy import POLICIES
+from foveate.errors import FoveateError
+from foveate.session import Session
+from foveate.store import SessionInfo
+from foveate.store.housekeeping import call_summaries
+from foveate.web.blocks import blocks_of
+from foveate.web.calls import Call
+from foveate.web.chart import trigger_colour
+from foveate.web.desk import Desk, Seen
+from foveate.web.frame import framed, headed, loaded, session_tabs
+from foveate.web.links import to_call, to_difference, to_log, to_session
+from foveate.web.pages.session import head_of, meter
+from foveate.web.phrases import money, share, tokens
+from foveate.web.pieces import Words, box, button, chip, choice, colour, entry, facts, link, notice, say
+from foveate.web.replaying import Lens
+from foveate.web.widgets import RequestView
+from foveate.web.window import Window, window_of
+from foveate.wire.formats import FORMATS
+
+_COPIED: Final = {"openai": "OpenAI", "anthropic": "Anthropic", "openai-responses": "OpenAI Responses", "gemini": "Gemini"}
+
+
+class _Opened(NamedTuple):
+    """A call with what its page needs to know of its session."""
+
+    seen: Seen
+    call: Call
+    window: Window
+    pins: Mapping[str, bool]
+
+
+class _Ahead(NamedTuple):
+    """The request that would be sent now."""
+
+    info: SessionInfo
+    view: CompiledContext
+    window: Window
+    pins: Mapping[str, bool]
+
+
+def call_page(desk: Desk, session: str, number: int, lens: Lens | None) -> None:
+    """Build the page of a call."""
+
+    async def fetch() -> _Opened:
+        seen = await desk.seen(session, lens)
+        window = await asyncio.to_thread(seen.window, number)
+        call = seen.calls.calls[seen.calls.places[number]]
+        return _Opened(seen, call, window, await asyncio.to_thread(_pins, desk, seen.info))
+
+    with framed("Sessions"):
+        loaded(fetch, partial(_show_call, desk), "Computing the request again")
+
+
+def next_page(desk: Desk, session: str, lens: Lens | None) -> None:
+    """Build the page of what would be sent now."""
+
+    async def fetch() -> _Ahead:
+        store = await desk.open()
+        info = await asyncio.to_thread(store.session, session)
+        return await asyncio.to_thread(_ahead, desk, info, lens)
+
+    with framed("Sessions"):
+        loaded(fetch, partial(_show_next, desk, lens), "Compiling what the model would see now")
+
+
+def _ahead(desk: Desk, info: SessionInfo, lens: Lens | None) -> _Ahead:
+    with Session.open(desk.store, info.session_id, **_terms(desk, info, lens)) as session:
+        view = session.preview()
+        return _Ahead(info, view, window_of(view, {}, view.predicted_cached), _pins(desk, info))
+
+
+def _terms(desk: Desk, info: SessionInfo, lens: Lens | None) -> dict[str, Any]:
+    """Budget and policy: those of the lens, else those that the last call was made with."""
+    if lens is None and info.calls:
+        last = call_summaries(desk.store, info, offset=info.calls - 1, limit=1)
+        if not last or last[0].budget is None:
+            return {}
+        return {"budget": last[0].budget, "policy": last[0].strategy if last[0].strategy in POLICIES else None}
+    lens = lens or Lens()
+    return {"budget": lens.budget, "policy": lens.policy if lens.policy in POLICIES else None} if lens.budget else {}
+
+
+def _pins(desk: Desk, info: SessionInfo) -> Mapping[str, bool]:
+    return desk.memory.marks(desk.store, info).pins
+
+
+def _show_call(desk: Desk, opened: _Opened) -> None:
+    seen, call, window, pins = opened
+    session, lens = seen.info.session_id, seen.lens
+    crumbs = [("Sessions", "/"), (seen.info.title or session, to_session(session, lens))]
+    recorded = "Computed again from the log; its hash is the one that was recorded."
+    lede = "As Foveate would have sent it." if lens is not None else recorded
+    with headed(f"Call {call.number:,}", lede, crumbs), box("row"):
+        _step(seen, call.number, -1, "← Earlier", "ArrowLeft")
+        _step(seen, call.number, 1, "Later →", "ArrowRight")
+    with box("stack"):
+        _account(seen, call, window)
+        _tools_bar(seen, call)
+        _left_out(window, session, lens)
+        _request(desk, blocks_of(window, call.cached, session, lens, pins), session)
+
+
+def _show_next(desk: Desk, lens: Lens | None, ahead: _Ahead) -> None:
+    info, view, window, pins = ahead
+    head_of(info)
+    session_tabs(info.session_id, "Next call", lens)
+    limit = view.budget.limit if view.budget is not None else None
+    with box("stack"):
+        notice(
+            "This is what the model would be sent if it were asked now. Nothing is recorded by looking. "
+            "Pin a message in the log, and it stands here word for word.",
+            "tip",
+        )
+        with box("card padded"):
+            _size(view.tokens, limit, window)
+            if view.decision is not None:
+                _compacted(view.decision.trigger, view.decision.reason)
+        _left_out(window, info.session_id, lens)
+        _request(desk, blocks_of(window, view.predicted_cached, info.session_id, lens, pins), info.session_id)
+
+
+def _size(size: int, limit: int | None, window: Window) -> None:
+    with box("row"):
+        Words("h2", f"{size:,} tokens")
+        if limit is not None:
+            say(f"of {limit:,}, {share(size, limit)} full", "soft")
+    with box().style("margin: 10px 0"):
+        meter(window.parts, limit or size, "tall")
+    with box("legend"):
+        for name, part in window.parts.items():
+            Words("span", f"{name} {part:,}").style(f"--fate: {colour(name)}")
+
+
+def _compacted(trigger: str, said: str) -> None:
+    with box("notice").style("margin-top: 14px"):
+        chip(trigger, "dot").style(f"--fate: {trigger_colour(trigger)}; margin-right: 8px")
+        Words("span", said)
+
+
+def _step(seen: Seen, number: int, step: int, name: str, key: str) -> None:
+    beside = seen.calls.beside(number, step)
+    made = link(name, to_call(seen.info.session_id, beside.number, seen.lens) if beside is not None else "#", "button")
+    made.props["data-key"] = key
+    if beside is None:
+        made.props["aria-disabled"] = "true"
+        made.props["tabindex"] = "-1"
+
+
+def _account(seen: Seen, call: Call, window: Window) -> None:
+    with box("card padded"):
+        _size(call.tokens, call.budget, window)
+        for one in call.reductions:
+            size = f"{tokens(one.before)} → {tokens(one.after)} tokens of history by {', '.join(one.passes)}"
+            _compacted(one.trigger, f"Compacted for this call: {one.reason}. {size}.")
+        with box().style("margin-top: 16px"):
+            facts(_facts(seen, call))
+
+
+def _facts(seen: Seen, call: Call) -> list[tuple[str, str]]:
+    unit = seen.calls.unit
+    found = [
+        ("Cached", f"{call.cached:,} tokens predicted ({share(call.cached, call.tokens)})"),
+        ("Input cost", f"{money(call.cost, unit)}; the untouched history {money(call.untouched_cost, unit)}"),
+        ("Policy", call.strategy if call.model in ("", "unspecified") else f"{call.strategy}, for {call.model}"),
+        ("Log by then", f"{call.messages:,} messages, {call.untouched:,} tokens as a request of its own"),
+        ("Sent", f"{call.time.astimezone():%Y-%m-%d %H:%M:%S}, in turn {call.turn:,}"),
+        ("Hash", f"{call.payload_sha256[:16]}…, checked just now"),
+    ]
+    if call.reported_input is not None:
+        cached = f", {call.reported_cached:,} of them cached" if call.reported_cached is not None else ""
+        found.insert(1, ("Reported", f"{call.reported_input:,} input tokens{cached}"))
+    return found
+
+
+def _tools_bar(seen: Seen, call: Call) -> None:
+    session, number = seen.info.session_id, call.number
+    earlier = seen.calls.beside(number, -1) or seen.calls.beside(number, 1)
+    chosen = {"format": "openai", "other": str(earlier.number) if earlier is not None else ""}
+
+    async def copy() -> None:
+        view = await asyncio.to_thread(seen.view, number)
+        lowered = await asyncio.to_thread(lambda: FORMATS[chosen["format"]].lower(view.request))
+        ui.clipboard.write(json.dumps(lowered, ensure_ascii=False, indent=2))
+        ui.notify(f"Copied as {_COPIED[chosen['format']]} JSON", position="bottom")
+
+    def compare() -> None:
+        other = seen.calls.get(int(chosen["other"])) if chosen["other"].isdigit() else None
+        if other is None or other.number == number:
+            ui.notify(f"There is no other call {chosen['other']!r} to compare with", position="bottom")
+            return
+        first, second = sorted((number, other.number))
+        ui.navigate.to(to_difference(session, first, second, seen.lens))
+
+    with box("row").style("align-items: flex-end; justify-content: space-between"):
+        with box("row").style("align-items: flex-end"):
+            entry("Compare with call", chosen["other"], lambda value: chosen.update(other=value), width="130px", number=True)
+            button("Show what differs", compare, key="d")
+        with box("row").style("align-items: flex-end"):
+            choice("Copy as", _COPIED, "openai", lambda value: chosen.update(format=value))
+            button("Copy JSON", copy, key="c")
+
+
+def _left_out(window: Window, session: str, lens: Lens | None) -> None:
+    counts = window.fates.counts()
+    if not counts:
+        return
+    with box("row small"):
+        say(f"Of the {window.fates.messages:,} messages in the log by then:", "soft")
+        for fate, count in counts.items():
+            chip(f"{count:,} {fate}", fate=fate)
+        link("See each in the log", to_log(session, lens=lens))
+
+
+def _request(desk: Desk, blocks: list[dict[str, Any]], session: str) -> None:
+    async def original(key: str) -> str:
+        try:
+            found = await asyncio.to_thread(one_message, desk.store, desk.memory, session, key)
+        except FoveateError as error:
+            return f"[{error}]"
+        return found.text
+
+    RequestView(blocks, original)
