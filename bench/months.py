@@ -189,11 +189,20 @@ async def held(plan: Script, folder: Path, *, endless: bool, budget: int = BUDGE
             if fact is not None:
                 outcome.found[fact.rare].append(_in_view(session, done.calls[0], fact))
             if (turn + 1) % max(1, outcome.turns // 8) == 0:
-                used = sum(one.stat().st_size for one in folder.glob(f"{file.name}*"))
-                outcome.sizes.append((turn + 1, len(session.messages), used))
+                outcome.sizes.append((turn + 1, len(session.messages), _kept(store)))
         outcome.transcript = transcript_text(session.events)
         outcome.summaries = sum(type(event.body).__name__ == "ReductionRecorded" for event in session.events)
     return outcome
+
+
+def _kept(store: Store) -> int:
+    """The bytes of a store's pages, as far as they are in use."""
+    with store.reading() as connection:
+        pages, free, size = (
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+    return int((pages - free) * size)
 
 
 def _judge(session: Session, number: int, outcome: Outcome, budget: int) -> None:
@@ -244,7 +253,9 @@ def main() -> None:
 
 def _show(label: str, outcome: Outcome) -> None:
     rare, plain = (outcome.found[kind] for kind in (True, False))
-    print(f"{label}: {outcome.turns} turns, {outcome.requests} requests, {outcome.invalid} invalid, {outcome.over} over")
+    print(
+        f"{label}: {outcome.turns} turns, {outcome.requests} requests, {outcome.invalid} invalid, {outcome.over} over"
+    )
     print(f"  in view: with the rare word {_share(rare)}, without {_share(plain)}")
     print(f"  tokens: median {statistics.median(outcome.tokens):.0f}, most {max(outcome.tokens)}")
     print(f"  rewrites {outcome.summaries}; turns, messages, bytes kept: {outcome.sizes}")

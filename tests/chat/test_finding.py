@@ -163,7 +163,7 @@ def test_a_system_folder_that_cannot_be_written_is_said(tmp_path: Path):
 NAMES = st.sampled_from(["a", "b", "c", "w/a", "w/b"])
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(vault=st.sets(NAMES), system=st.sets(NAMES), dotted=st.booleans())
 def test_any_name_means_the_vault_then_the_system(
     tmp_path_factory: pytest.TempPathFactory, vault: set[str], system: set[str], dotted: bool

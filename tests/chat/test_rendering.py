@@ -32,6 +32,7 @@ def filled(text: str, **values: object) -> str:
 def test_what_has_no_value_stays_empty():
     assert filled("a{{ topic }}b{{ no.such.thing }}{{ no[3] }}{{ no | upper }}{% if no > 3 %}c{% endif %}d") == "abd"
     assert filled("{{ plan }}", plan=None) == ""
+    assert filled("{{ x | map(attribute='no') | list }}{{ x | map(attribute='no') | join }}", x=[{"a": 1}]) == ""
 
 
 def test_blank_lines_run_together():
@@ -104,6 +105,13 @@ def test_another_text_of_a_template_can_be_filled_in():
     assert rendered(read, {"topic": "Trees"}, template_text="On {{ topic }}.") == "On Trees."
     with pytest.raises(TemplateError, match="template 'x', line 2 of the text to fill in: "):
         rendered(read, {}, template_text="\n{{ 1 + 1 }}")
+
+
+def test_what_a_template_cannot_have_is_named_with_the_remedy():
+    with pytest.raises(TemplateError, match="a template cannot have `~`; write one placeholder after the other"):
+        filled("{{ topic ~ plan }}")
+    with pytest.raises(TemplateError, match=r"a template cannot have `\*`; use placeholders, `if`, `for` and filters"):
+        filled("{{ topic * 3 }}")
 
 
 def test_an_error_names_the_line_of_the_file():
@@ -238,7 +246,7 @@ FORM = template(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.sampled_from(PLACEHOLDERS), VALUES))
 @example({"topic": 10**5000})
 @example({"topic": float("nan"), "plan": "\ud800"})
@@ -257,6 +265,7 @@ SPACED = "topic plan x if endif for in endfor set = else is not and or raw endra
 PIECES = st.sampled_from([*WORDS, *(f" {word} " for word in SPACED), *FILTERS, *TESTS, "\n"])
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join), VALUES, VALUES)
 @example("{{'a'|truncate(1)}}", "", "")
 @example("{{topic|map|list}}", "ab", "")
@@ -269,6 +278,7 @@ def test_any_form_gives_a_text_or_a_template_error(form: str, topic: object, pla
         assert error.phase == "render" and error.pointer == "vault:x"
 
 
+@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(FILTERS),
     st.sampled_from(FILTERS),

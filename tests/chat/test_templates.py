@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foveate.chat.templates import MOST_BYTES, PLACEHOLDERS, Template, read_template, template_of
@@ -259,6 +259,7 @@ FORM = ["{{ topic }}", "{% if a %}", "{% endif %}", "## Chat Instructions\n", "`
 PIECES = st.sampled_from([*YAML, *FORM, "\n", "---\n", "...\n", "\0"])
 
 
+@settings(deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.lists(PIECES | st.text(max_size=5), max_size=25).map("".join)))
 @example("---\nx: !!int ''\n---\n")
 @example("---\nx: !!timestamp x\n---\n")

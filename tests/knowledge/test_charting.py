@@ -53,7 +53,7 @@ def test_a_refresh_reads_what_changed_and_leaves_what_others_wrote(knowledge: Kn
     made = chart(knowledge, repo)
     assert made.parsed == 1 and chart(knowledge, repo).parsed == 0
     assert sorted(entry.location for entry in knowledge.entries()) == ["docs/refund.md", "shop.py"]
-    assert told(knowledge, "refunds") == ["docs/refund.md", "shop.py"]
+    assert sorted(told(knowledge, "refunds")) == ["docs/refund.md", "shop.py"]
     assert told(knowledge, "round half even") == []
 
 
@@ -77,5 +77,5 @@ def test_names_that_no_map_can_have_do_not_cost_the_others(knowledge: Knowledge,
 
 
 def test_no_folder_is_refused(knowledge: Knowledge, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'.*nowhere' is no folder; name a repository"):
+    with pytest.raises(ConfigError, match=r"'.*nowhere' is no folder; name a repository"):
         chart(knowledge, tmp_path / "nowhere")

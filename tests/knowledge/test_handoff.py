@@ -103,7 +103,9 @@ def test_a_broken_rule_is_named_with_its_field(text: str, problem: str) -> None:
 
 def test_who_changed_files_names_files() -> None:
     """Which ones were changed only the caller knows; any file that is named will do."""
-    with pytest.raises(HandoffError, match=r"`files_created` and `files_modified` are empty, .* 'src/a\.py'; name them"):
+    with pytest.raises(
+        HandoffError, match=r"`files_created` and `files_modified` are empty, .* 'src/a\.py'; name them"
+    ):
         parse_handoff("outcome: completed", changed=["src/a.py"])
     assert parse_handoff("outcome: completed\nfiles_modified: [{path: src/b.py}]", changed=["src/a.py"]).files_modified
     assert parse_handoff("outcome: completed").outcome == "completed"

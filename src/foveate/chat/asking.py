@@ -17,8 +17,8 @@ from foveate.wire.formats import decode_any
 _INSTRUCTIONS: Final = (
     "You keep the working memory of a long conversation between a user and an assistant. What you write takes the "
     "place of the messages you are shown; nothing else of them will be seen. Follow the template: its headings, in its "
-    "order. Write only what the conversation says, invent nothing, keep names, numbers and dates exact, let newer facts "
-    "win over older ones, leave out what has nothing to be said about. Do not answer the user and do not call tools."
+    "order. Write only what the conversation says, invent nothing, keep names, numbers and dates exact, let newer facts"
+    " win over older ones, leave out what has nothing to be said about. Do not answer the user and do not call tools."
 )
 _MESSAGE: Final = 1_200
 _WORDS_PER_TOKEN: Final = 0.6

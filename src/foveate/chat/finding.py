@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Final, NoReturn
+from uuid import uuid4
 
 from foveate.chat.templates import Source, Template, read_template
 from foveate.errors import ConfigError, TemplateError
@@ -145,9 +146,9 @@ def _leaves(name: str) -> bool:
 
 def _write_new(path: Path, content: bytes) -> bool:
     """Write a file that is there only once it is whole; `False` if somebody else wrote one of that name meanwhile."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex}.part")
     try:
-        with unfinished.open("wb") as file:
+        with unfinished.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

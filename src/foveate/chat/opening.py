@@ -1,4 +1,4 @@
-"""Opening a chat: its session in a store, as it was left, with the model, the tools and the template it goes on with."""
+"""Opening a chat: its session in a store, as it was left, with the model, tools and template it goes on with."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ class ChatPlace:
         if template is None:
             chat.endless = None
             chat.session.use("chat")
-            chat.session.tag(**{ENDLESS: "off"})
+            chat.session.tag(endless="off")
             return
         # A template that cannot be read is refused here; once it is chosen, a call never fails for it.
         chosen = self.folders.load(template)
         chat.endless = self.endless(chat.session, answering, chosen.name)
-        chat.session.tag(**{ENDLESS: "on", TEMPLATE: chosen.name})
+        chat.session.tag(endless="on", template=chosen.name)
 
     def budget(self, answering: Answering) -> TokenBudget:
         """The most that a request of a chat may have: as the settings say, and never more than the model can read."""

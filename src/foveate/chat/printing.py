@@ -7,6 +7,8 @@ from datetime import date, time
 from types import NoneType
 from typing import Any, Final
 
+from jinja2 import Undefined
+
 Spend = Callable[[int], None]
 
 # What is said of one and what of the other, and what stands between them.
@@ -61,7 +63,7 @@ def inline(value: object, spend: Spend) -> str:
     """A value within a line: items after commas, keys after semicolons."""
     spend(1)
     match value:
-        case None:
+        case None | Undefined():
             return ""
         case bool():
             return "yes" if value else "no"

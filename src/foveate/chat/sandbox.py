@@ -7,7 +7,6 @@ that is read or filtered, the more the longer it is; so the time is bounded, and
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any, Final
@@ -138,10 +137,10 @@ class _Meter:
 class _Missing(ChainableUndefined):
     """A placeholder without a value: empty, and neither more nor less than anything."""
 
-    def _less(self, _other: object) -> bool:
+    def _never(self, _other: object) -> bool:
         return False
 
-    __lt__ = __le__ = __gt__ = __ge__ = _less  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = _never  # type: ignore[assignment]
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
@@ -202,7 +201,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return counted
 
     def _printed(self, value: object) -> str:
-        return "" if isinstance(value, Undefined) else printed(value, self.meter.spend)
+        return printed(value, self.meter.spend)
 
 
 def _weight(value: object) -> int:
@@ -236,11 +235,11 @@ def _checked(sandbox: _Sandbox, form: str) -> nodes.Template:
     """The tree of a form that has nothing in it but what is allowed, each loop in it counted."""
     tree = sandbox.parse(form)
     ahead: list[tuple[nodes.Node, int]] = [(tree, 0)]
-    for count in itertools.count():
-        if not ahead:
-            break
+    parts = 0
+    while ahead:
         node, depth = ahead.pop()
-        problem = _problem(node) if count < MOST_PARTS else f"it has more than {MOST_PARTS:,} parts; shorten it"
+        parts += 1
+        problem = _problem(node) if parts <= MOST_PARTS else f"it has more than {MOST_PARTS:,} parts; shorten it"
         if problem or depth > MOST_DEPTH:
             raise TemplateSyntaxError(problem or "it is nested too deeply; write it simpler", node.lineno)
         ahead += ((child, depth + 1) for child in reversed(list(node.iter_child_nodes())))
@@ -251,7 +250,7 @@ def _checked(sandbox: _Sandbox, form: str) -> nodes.Template:
 
 def _problem(node: nodes.Node) -> str:
     if not isinstance(node, _ALLOWED):
-        called = getattr(node, "operator", None) or type(node).__name__.lower()
+        called = "~" if isinstance(node, nodes.Concat) else getattr(node, "operator", type(node).__name__.lower())
         remedy = _REMEDIES.get(type(node), "use placeholders, `if`, `for` and filters")
         return f"a template cannot have `{called}`; {remedy}"
     match node:
@@ -277,7 +276,7 @@ def _problem(node: nodes.Node) -> str:
 def _joined(spend: Callable[[int], None]) -> Callable[..., str]:
     def join(values: Iterable[object], between: str = ", ", attribute: str | None = None) -> str:
         of = [one.get(attribute) if attribute and isinstance(one, Mapping) else one for one in values]
-        texts = [inline(one, spend) for one in of if not isinstance(one, Undefined)]
+        texts = [inline(one, spend) for one in of]
         if len(between) * len(texts) > MOST_CHARACTERS:
             raise SecurityError(f"`join` would make more than {MOST_CHARACTERS:,} characters; join less")
         return between.join(texts)
@@ -289,7 +288,7 @@ def _indented(spend: Callable[[int], None]) -> Callable[..., str]:
     def indent(value: object, width: int = 2) -> str:
         if not 0 <= width <= 16:
             raise SecurityError(f"`indent` is {width}; give 0 to 16")
-        return ("" if isinstance(value, Undefined) else printed(value, spend)).replace("\n", "\n" + " " * width)
+        return printed(value, spend).replace("\n", "\n" + " " * width)
 
     return indent
 

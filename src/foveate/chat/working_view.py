@@ -109,7 +109,7 @@ class Due:
 
 
 def _served(timeline: Timeline, budget: TokenBudget) -> str | None:
-    """Whether what was recalled for earlier inputs takes more than it would cost to read again what stands behind it."""
+    """Whether what was recalled for earlier inputs takes more than what has to be read again without it."""
     items = timeline.mender.items
     first = next((index for index, item in enumerate(items) if item.fate == "recalled"), None)
     if first is None:

@@ -25,7 +25,9 @@ Vault = Annotated[
 
 
 def chat_command(
-    session: Annotated[str, typer.Argument(metavar="[SESSION]", help="The chat to go on with, or its new name.")] = "chat",
+    session: Annotated[
+        str, typer.Argument(metavar="[SESSION]", help="The chat to go on with, or its new name.")
+    ] = "chat",
     endless: Annotated[
         bool | None,
         typer.Option("--endless/--no-endless", help="Compile each request from a template.", show_default=False),

@@ -164,7 +164,7 @@ class ChatScreen:
             self._say("✗ what? give an id or words, such as /recall m3 or /recall birthday", "red")
             return
         session = self._chat.session
-        if wanted.split()[0] in ("artifact:",) or (" " not in wanted and wanted[:1] == "m" and wanted[1:].isdigit()):
+        if " " not in wanted and (wanted.startswith("artifact:") or (wanted[0] == "m" and wanted[1:].isdigit())):
             self._console.print(Text(printable_lines(session.recall(wanted))))
             return
         hits = self._place.store.search(wanted, session=session.id, limit=5)
@@ -190,7 +190,8 @@ class ChatScreen:
 
     def _switch(self, template: str | None) -> None:
         self._place.switch(self._chat, self._answering, template=template)
-        self._say(f"endless, {template}" if template is not None else "the history is sent, reduced to its budget", "dim")
+        how = f"endless, {template}" if template is not None else "the history is sent, reduced to its budget"
+        self._say(how, "dim")
 
     def _transcript(self, _: str) -> None:
         # Not on top: most chats never ask for it.

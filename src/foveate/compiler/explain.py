@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from foveate.errors import UnknownReferenceError
-from foveate.log.events import AccessRecorded, Body, CallRecorded, DiagnosticRecorded, Placed, ReductionRecorded
+from foveate.log.events import (
+    AccessRecorded,
+    Body,
+    CallRecorded,
+    DiagnosticRecorded,
+    MessageAppended,
+    Placed,
+    ReductionRecorded,
+)
 from foveate.log.items import Fate, Item, Line
 from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
@@ -126,7 +134,10 @@ class Explanation:
 def explained(view: CompiledContext, left_out: dict[str, str]) -> Explanation:
     """The account of a compiled context, found by comparing it with the log."""
     decision = view.decision
-    diagnostics = [body for body in _bodies(view) if isinstance(body, DiagnosticRecorded)]
+    # In one go: of a long log most is read from its store.
+    bodies = [body for body in _bodies(view) if not isinstance(body, MessageAppended)]
+    diagnostics = [body for body in bodies if isinstance(body, DiagnosticRecorded)]
+    fates = tuple(_fates(view, left_out, _Made(view, bodies)))
     return Explanation(
         call=view.number,
         strategy=view.strategy,
@@ -137,11 +148,11 @@ def explained(view: CompiledContext, left_out: dict[str, str]) -> Explanation:
         trigger=decision.trigger if decision is not None else None,
         reason=decision.reason if decision is not None else None,
         stages=tuple(asdict(record) for record in view.records),
-        fates=tuple(_fates(view, left_out)),
-        items=tuple(_item_record(item, view, index) for index, item in enumerate(view.items)),
+        fates=fates,
+        items=tuple(_item_record(item, fates, is_cached=at < view.shared) for at, item in enumerate(view.items)),
         diagnostics=tuple(f"{one.code}: {one.text} ({one.subject or one.phase})" for one in diagnostics),
         sections=tuple(_section(one, view) for one in view.sections if one.content.strip()),
-        accesses=tuple(_accesses(view)),
+        accesses=tuple(_accesses(bodies)),
     )
 
 
@@ -150,9 +161,9 @@ def _section(section: ContextSection, view: CompiledContext) -> SectionRecord:
     return SectionRecord(name=section.name, source=section.source, tier=section.tier, tokens=tokens)
 
 
-def _accesses(view: CompiledContext) -> Iterator[AccessRecord]:
+def _accesses(bodies: Iterable[Body]) -> Iterator[AccessRecord]:
     call = 0
-    for body in _bodies(view):
+    for body in bodies:
         if isinstance(body, CallRecorded):
             call = body.number
         elif isinstance(body, AccessRecorded):
@@ -170,12 +181,12 @@ def _accesses(view: CompiledContext) -> Iterator[AccessRecord]:
 class _Made:
     """At which call each item was placed, and at which one an item was left behind."""
 
-    def __init__(self, view: CompiledContext) -> None:
+    def __init__(self, view: CompiledContext, bodies: Iterable[Body]) -> None:
         self.placed: dict[str, int] = {}
         self._lines: dict[str, dict[str, list[Line]]] = {}
         self._reductions: list[tuple[int, set[str], int, str]] = []
         waiting: list[ReductionRecorded] = []
-        for body in _bodies(view):
+        for body in bodies:
             if isinstance(body, ReductionRecorded):
                 waiting.append(body)
             elif isinstance(body, CallRecorded):
@@ -217,8 +228,8 @@ def _bodies(view: CompiledContext) -> Iterator[Body]:
     yield from view.proposed
 
 
-def _fates(view: CompiledContext, left_out: dict[str, str]) -> Iterator[FateRecord]:
-    made = _Made(view)
+def _fates(view: CompiledContext, left_out: dict[str, str], made: _Made) -> Iterator[FateRecord]:
+    """What became of each message, in the order of the log."""
     items = view.items
     shown = {item.id: item for item in items}
     covering: dict[int, Item] = {}
@@ -292,10 +303,9 @@ def _record(
     )
 
 
-def _item_record(item: Item, view: CompiledContext, index: int) -> ItemRecord:
-    context = view.state.context
+def _item_record(item: Item, fates: Sequence[FateRecord], *, is_cached: bool) -> ItemRecord:
     if item.is_digest:
-        sources = tuple(context.messages[order].id for first, last in item.covers for order in range(first, last + 1))
+        sources = tuple(record.id for first, last in item.covers for record in fates[first : last + 1])
     else:
         sources = tuple(dict.fromkeys([*(line.source for line in item.lines), item.id if not item.lines else ""]))
     return ItemRecord(
@@ -304,5 +314,5 @@ def _item_record(item: Item, view: CompiledContext, index: int) -> ItemRecord:
         fate=item.fate,
         tokens=item.tokens,
         sources=tuple(source for source in sources if source),
-        cached=index < view.shared,
+        cached=is_cached,
     )

@@ -56,7 +56,8 @@ class Policy:
 
     `low` is the share of the budget to come down to (None: from the prices). A history may grow by `patience` times
     what is cheapest at the cache's prices before a rewrite is made of its own accord (None: only when it must).
-    `when` knows other reasons for one. `origin` names what a policy was read from that is not written in code, such as a template.
+    `when` knows other reasons for one. `origin` names what a policy was read from that is not written in code, such as
+    a template.
     """
 
     name: str

@@ -87,8 +87,8 @@ def _mask_tail(draft: Draft, ctx: PassContext) -> Iterator[Change]:
 def _thin_digests(draft: Draft, ctx: PassContext) -> Iterator[Change]:
     """Digests keep user words, open errors and the ledger."""
     for item in draft.items:
-        if item.message.role == "user" and item.is_digest and any(line.kind in ("evidence", "step", "answer") for line in item.lines):
-            kept = [line for line in item.lines if line.kind not in ("evidence", "step", "answer")]
+        kept = [line for line in item.lines if line.kind not in ("evidence", "step", "answer")]
+        if item.is_digest and item.message.role == "user" and len(kept) < len(item.lines):
             yield _replacing(item, with_lines(item, kept, ctx))
 
 

@@ -168,10 +168,8 @@ class Timeline:
             case RecallRecorded(anchor=anchor, item=item):
                 self.mender.insert_before(anchor, item)
                 self.recalled = (anchor,)
-            case SummaryRecorded():
-                self.summary = body
-            case ReflectionRecorded():
-                self.reflections = (*self.reflections, body)[-_REFLECTIONS:]
+            case SummaryRecorded() | ReflectionRecorded():
+                self._take_thought(body)
             case Pinned(message_id=message_id):
                 self.pins[message_id] = None
             case Unpinned(message_id=message_id):
@@ -184,6 +182,12 @@ class Timeline:
                 self.declined = int(subject or 0)
             case _:
                 return
+
+    def _take_thought(self, body: SummaryRecorded | ReflectionRecorded) -> None:
+        if isinstance(body, SummaryRecorded):
+            self.summary = body
+        else:
+            self.reflections = (*self.reflections, body)[-_REFLECTIONS:]
 
     def _take_message(self, message: Message) -> None:
         order = self.message_count

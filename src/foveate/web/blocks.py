@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from foveate.web.fates import colour
 from foveate.web.links import to_call, to_log
-from foveate.web.pieces import colour
 from foveate.web.replaying import Lens
 from foveate.web.window import Piece, Window
 

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from foveate.budget.economics import call_cost, cheapest_batch
 from foveate.budget.profiles import DEFAULT_RULES, CacheRules, profile_for
 from foveate.budget.tokens import counter_for
-from foveate.compiler.policy import POLICIES
+from foveate.compiler.policy import POLICIES, Policy
 from foveate.errors import UnknownModelError
 from foveate.log.events import CallRecorded
 from foveate.log.sections import ContextSection
@@ -22,6 +22,7 @@ from foveate.store.artifacts import texts
 from foveate.store.leafing import CallAccount, Reduction, call_accounts
 from foveate.store.rows import event_of, hashes_of
 from foveate.store.schema import context_summaries, events
+from foveate.web.fates import FATES
 
 _KNOWN: Final = frozenset(
     {"verbatim", "repaired", "superseded", "masked", "trimmed", "folded", "summarised", "recalled", "dropped"}
@@ -162,7 +163,7 @@ class _Ledger:
         return before is not None and now is not None and (now - before).total_seconds() > rules.ttl_seconds
 
     def _marks(self, account: CallAccount, framing: int, rules: CacheRules) -> tuple[int | None, int | None]:
-        policy, budget = POLICIES.get(account.summary.strategy), account.summary.budget
+        policy, budget = policy_of(account.summary.strategy), account.summary.budget
         if policy is None or budget is None or policy.low is None:
             return None, None
         low = int(budget * policy.low)
@@ -172,6 +173,11 @@ class _Ledger:
         batch = cheapest_batch(kept, self._growth, rules) * policy.patience
         # Behind the budget it is never reached: there a compaction must be made.
         return low, int(min(framing + kept + batch, budget))
+
+
+def policy_of(strategy: str) -> Policy | None:
+    """The policy that calls were made with, if it is one of ours as it is."""
+    return POLICIES.get(strategy.removeprefix("pipeline:"))
 
 
 def thinned(calls: Sequence[Call], most: int) -> list[Call]:
@@ -201,7 +207,7 @@ def _parts(fates: dict[str, tuple[int, int]], framing: int, beside: int) -> dict
         # A log is anybody's: a name that is none of ours has no colour and no place of its own.
         name = fate if fate in _KNOWN else "other"
         parts[name] = parts.get(name, 0) + size
-    return {name: size for name, size in parts.items() if size > 0}
+    return {name: parts[name] for name in (*FATES, "dropped", "other") if parts.get(name, 0) > 0}
 
 
 def _sections(store: Store, info: SessionInfo) -> dict[int, int]:

@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Any, Final
 
 from foveate.web.calls import Call, Calls, thinned
+from foveate.web.fates import COLOURS, FATES
 from foveate.web.phrases import money, tokens
-from foveate.web.pieces import COLOURS, FATES
 
 TRIGGERS: Final[Mapping[str, tuple[str, str]]] = {
     "must": ("#d0483e", "the budget left no room, or something pinned had to be shown again"),

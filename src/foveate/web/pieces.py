@@ -10,35 +10,7 @@ from nicegui.element import Element
 from nicegui.elements.mixins.text_element import TextElement
 from nicegui.events import GenericEventArguments
 
-FATES: Final = (
-    "system",
-    "sections",
-    "folded",
-    "summarised",
-    "recalled",
-    "superseded",
-    "masked",
-    "trimmed",
-    "repaired",
-    "verbatim",
-)
-"""What a window is made of, in the order it is drawn from the bottom up."""
-
-COLOURS: Final[Mapping[str, str]] = {
-    "system": "#98a1aa",
-    "sections": "#c0a079",
-    "verbatim": "#5aaed6",
-    "repaired": "#44aa99",
-    "superseded": "#d0707f",
-    "masked": "#d9b84a",
-    "trimmed": "#a3a33a",
-    "folded": "#7565d2",
-    "summarised": "#b95ca9",
-    "recalled": "#35a05c",
-    "dropped": "#a5627f",
-    "other": "#777f87",
-}
-"""The colours of the stylesheet once more, for what is drawn on a canvas."""
+from foveate.web.fates import colour
 
 _EMIT_VALUE: Final = "(event) => emit(event.target.value)"
 
@@ -86,11 +58,6 @@ def chip(text: str, kind: str = "", *, fate: str | None = None) -> Words:
     if fate is not None:
         made.classes("dot").style(f"--fate: {colour(fate)}")
     return made
-
-
-def colour(fate: str) -> str:
-    """The colour of a fate."""
-    return COLOURS.get(fate, COLOURS["other"])
 
 
 def entry(label: str, value: str, on_change: Callable[[str], Any], *, width: str = "", number: bool = False) -> Element:

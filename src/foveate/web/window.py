@@ -17,7 +17,7 @@ from foveate.log.items import Item
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 from foveate.store import SessionInfo, Store
 from foveate.store.schema import context_summaries, events
-from foveate.web.pieces import FATES
+from foveate.web.fates import FATES
 
 _TOGETHER: Final = 40
 _UNREDUCED: Final = frozenset({"verbatim"})

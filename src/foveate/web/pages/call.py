@@ -12,20 +12,22 @@ from nicegui import ui
 
 from foveate.api.messages import one_message
 from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.policy import POLICIES
 from foveate.errors import FoveateError
+from foveate.lab.config import config_at
+from foveate.lab.policies import policy_called
 from foveate.session import Session
 from foveate.store import SessionInfo
 from foveate.store.housekeeping import call_summaries
 from foveate.web.blocks import blocks_of
-from foveate.web.calls import Call
+from foveate.web.calls import Call, policy_of
 from foveate.web.chart import trigger_colour
 from foveate.web.desk import Desk, Seen
+from foveate.web.fates import colour
 from foveate.web.frame import framed, headed, loaded, session_tabs
 from foveate.web.links import to_call, to_difference, to_log, to_session
 from foveate.web.pages.session import head_of, meter
 from foveate.web.phrases import money, share, tokens
-from foveate.web.pieces import Words, box, button, chip, choice, colour, entry, facts, link, notice, say
+from foveate.web.pieces import Words, box, button, chip, choice, entry, facts, link, notice, say
 from foveate.web.replaying import Lens
 from foveate.web.widgets import RequestView
 from foveate.web.window import Window, window_of
@@ -89,9 +91,9 @@ def _terms(desk: Desk, info: SessionInfo, lens: Lens | None) -> dict[str, Any]:
         last = call_summaries(desk.store, info, offset=info.calls - 1, limit=1)
         if not last or last[0].budget is None:
             return {}
-        return {"budget": last[0].budget, "policy": last[0].strategy if last[0].strategy in POLICIES else None}
+        return {"budget": last[0].budget, "policy": policy_of(last[0].strategy)}
     lens = lens or Lens()
-    return {"budget": lens.budget, "policy": lens.policy if lens.policy in POLICIES else None} if lens.budget else {}
+    return {"budget": lens.budget, "policy": policy_called(lens.policy, config_at())} if lens.budget else {}
 
 
 def _pins(desk: Desk, info: SessionInfo) -> Mapping[str, bool]:

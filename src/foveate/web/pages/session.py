@@ -14,6 +14,7 @@ from nicegui.events import GenericEventArguments
 from foveate.lab.config import config_at
 from foveate.lab.policies import described
 from foveate.store import SessionInfo
+from foveate.store.leafing import Reduction
 from foveate.web.calls import Call, Calls
 from foveate.web.chart import (
     CACHED,
@@ -30,6 +31,7 @@ from foveate.web.chart import (
     triggers_in,
 )
 from foveate.web.desk import Desk, Seen
+from foveate.web.fates import colour
 from foveate.web.frame import framed, headed, loaded, session_tabs
 from foveate.web.links import to_call, to_session
 from foveate.web.phrases import money, share, tokens
@@ -39,7 +41,6 @@ from foveate.web.pieces import (
     button,
     chip,
     choice,
-    colour,
     empty,
     entry,
     link,
@@ -250,7 +251,7 @@ def _compactions(seen: Seen) -> None:
             _listed(place, seen, made, _LISTED)
 
 
-def _listed(place: Element, seen: Seen, made: Sequence[tuple[Call, object]], most: int) -> None:
+def _listed(place: Element, seen: Seen, made: Sequence[tuple[Call, Reduction]], most: int) -> None:
     place.clear()
     with place:
         with box("list", "table"):
@@ -265,10 +266,7 @@ def _listed(place: Element, seen: Seen, made: Sequence[tuple[Call, object]], mos
                 button(f"Show all {len(made):,}", lambda: _listed(place, seen, made, len(made)))
 
 
-def _compaction(seen: Seen, call: Call, one: object) -> None:
-    from foveate.store.leafing import Reduction
-
-    assert isinstance(one, Reduction)
+def _compaction(seen: Seen, call: Call, one: Reduction) -> None:
     with box(tag="tr"):
         with box("number", "td"):
             link(f"{call.number:,}", to_call(seen.info.session_id, call.number, seen.lens))

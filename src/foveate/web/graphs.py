@@ -1,0 +1,141 @@
+"""Graphs: nodes and what connects them, as a chart; names of others are drawn as text and never interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import TopologicalSorter
+from typing import Any, Final
+
+from foveate.knowledge.models import Node
+from foveate.work.models import Task
+
+TYPES: Final[Mapping[str, str]] = {
+    "task": "#98a1aa",
+    "decision": "#2f7fd0",
+    "pattern": "#35a05c",
+    "gotcha": "#d0483e",
+    "insight": "#d9b84a",
+}
+STATES: Final[Mapping[str, str]] = {
+    "pending": "#98a1aa",
+    "in_progress": "#2f7fd0",
+    "completed": "#35a05c",
+    "failed": "#d0483e",
+}
+_WORDS: Final = "#7d868e"
+_LABEL: Final = 34
+
+
+def knowledge_graph(nodes: Sequence[Node], chosen: str = "") -> dict[str, Any]:
+    """What a project knows: a node for each thing, larger the more it is connected to."""
+    shown = {node.id for node in nodes}
+    links = {tuple(sorted((node.id, other))) for node in nodes for other in node.connections if other in shown}
+    degree = dict.fromkeys(shown, 0)
+    for pair in links:
+        for end in pair:
+            degree[end] += 1
+    names = list(TYPES)
+    return {
+        **_frame(),
+        "legend": {"bottom": 0, "textStyle": {"color": _WORDS}, "data": names, "itemWidth": 11, "itemHeight": 11},
+        "color": list(TYPES.values()),
+        "series": [
+            {
+                "type": "graph",
+                "layout": "force",
+                "roam": True,
+                "draggable": True,
+                "force": {"repulsion": 130, "edgeLength": [40, 110], "gravity": 0.08},
+                "categories": [{"name": name} for name in names],
+                "label": {"show": len(nodes) <= 60, "position": "right", "color": _WORDS, "fontSize": 11},
+                "labelLayout": {"hideOverlap": True},
+                "lineStyle": {"color": "rgba(128, 136, 144, .5)"},
+                "emphasis": {"focus": "adjacency", "label": {"show": True}},
+                "data": [
+                    {
+                        "id": node.id,
+                        "name": _short(f"{node.id} {node.summary}"),
+                        "category": names.index(node.type),
+                        "symbolSize": 11 + min(22, 3 * degree[node.id]),
+                        "itemStyle": {"borderColor": "#178f87", "borderWidth": 4 if node.id == chosen else 0},
+                    }
+                    for node in nodes
+                ],
+                "links": [{"source": source, "target": target} for source, target in sorted(links)],
+            }
+        ],
+    }
+
+
+def plan_graph(tasks: Sequence[Task], chosen: str = "") -> dict[str, Any]:
+    """A plan from left to right: each task behind those it waits for, in the colour of its state."""
+    columns = _columns(tasks)
+    high = max((len(column) for column in columns), default=1)
+    places = {
+        id: (column * 220, (row - (len(ids) - 1) / 2) * 64)
+        for column, ids in enumerate(columns)
+        for row, id in enumerate(ids)
+    }
+    return {
+        **_frame(),
+        "series": [
+            {
+                "type": "graph",
+                "layout": "none",
+                "roam": True,
+                "left": 90,
+                "right": 90,
+                "top": 34 if high > 1 else 70,
+                "bottom": 34 if high > 1 else 70,
+                "edgeSymbol": ["none", "arrow"],
+                "edgeSymbolSize": 8,
+                "lineStyle": {"color": "rgba(128, 136, 144, .7)", "curveness": 0.05},
+                "label": {"show": True, "color": "#ffffff", "fontSize": 12, "fontWeight": 600},
+                "data": [
+                    {
+                        "id": task.id,
+                        "name": _short(task.id, 18),
+                        "x": places[task.id][0],
+                        "y": places[task.id][1],
+                        "symbol": "roundRect",
+                        "symbolSize": [132, 36],
+                        "itemStyle": {
+                            "color": STATES[task.status],
+                            "borderColor": "#178f87",
+                            "borderWidth": 3 if task.id == chosen else 0,
+                        },
+                    }
+                    for task in tasks
+                ],
+                "links": [{"source": other, "target": task.id} for task in tasks for other in task.dependencies],
+            }
+        ],
+    }
+
+
+def _columns(tasks: Sequence[Task]) -> list[list[str]]:
+    """The tasks by how many others they wait for in a row."""
+    depths: dict[str, int] = {}
+    needs = {task.id: task.dependencies for task in tasks}
+    for id in TopologicalSorter(needs).static_order():
+        depths[id] = 1 + max((depths[other] for other in needs[id]), default=-1)
+    return [[id for id in needs if depths[id] == depth] for depth in range(max(depths.values(), default=-1) + 1)]
+
+
+def _frame() -> dict[str, Any]:
+    # Rich text is drawn on the canvas: nothing in it can be a tag.
+    return {
+        "animation": False,
+        "textStyle": {"fontFamily": "system-ui, sans-serif", "color": _WORDS},
+        "tooltip": {"renderMode": "richText", "formatter": "{b}"},
+    }
+
+
+def _short(text: str, most: int = _LABEL) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def connected(nodes: Iterable[Node]) -> int:
+    """How many connections lead from these nodes."""
+    return sum(len(node.connections) for node in nodes)

@@ -1,0 +1,109 @@
+"""A conversation: what is said is kept, whatever happens to the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foveate.agents.driver import DriverError, WindowError
+from foveate.chat.conversation import Conversation, Listening
+from foveate.errors import ConfigError
+from foveate.session import Session
+from foveate.wire.format import Request
+from tests.chat.talking import Model, Tools, look, talk
+
+
+async def test_an_answer_is_appended_and_streamed() -> None:
+    heard: list[str] = []
+    chat = Conversation(Session(budget=2_000), Model(lambda _: "Hello."), system="Be kind.")
+    turn = await chat.say("Hi", Listening(on_text=heard.append))
+    assert (turn.text, turn.calls, turn.diagnostics) == ("Hello.", (1,), ())
+    assert heard == ["Hello."]
+    assert [message.role for message in chat.session.messages] == ["user", "assistant"]
+    assert chat.session.context.system == "Be kind."
+
+
+async def test_tools_are_called_and_told_of_until_there_is_an_answer() -> None:
+    def rule(request: Request) -> dict[str, Any] | str:
+        results = [message.text for message in request.messages if message.role == "tool"]
+        return look(len(results)) if len(results) < 2 else f"Found {results}."
+
+    calls: list[str] = []
+    listening = Listening(
+        on_call=lambda call: calls.append(call.arguments), on_answer=lambda _, answer: calls.append(answer.text)
+    )
+    tools = Tools(lambda arguments: f"page {arguments['n']}")
+    turn = await Conversation(Session(budget=2_000), Model(rule), tools=[tools]).say("Look", listening)
+    assert turn.text == "Found ['page 0', 'page 1']."
+    assert calls == ['{"n": 0}', "page 0", '{"n": 1}', "page 1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("gone", "{}", "there is no tool 'gone'; known are look, recall"),
+        ("look", "{broken", "no JSON object"),
+        ("look", "[1]", "no JSON object"),
+        ("recall", '{"reference": "m1"}', "Look"),
+        ("recall", '{"reference": "m99"}', "m99"),
+    ],
+)
+async def test_whatever_a_model_calls_gets_an_answer(name: str, arguments: str, said: str) -> None:
+    def rule(request: Request) -> dict[str, Any] | str:
+        if request.messages[-1].role == "tool":
+            return request.messages[-1].text
+        function = {"name": name, "arguments": arguments}
+        return {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+
+    chat = Conversation(Session(budget=2_000), Model(rule), tools=[Tools()])
+    assert said in (await chat.say("Look")).text
+
+
+async def test_what_was_said_is_kept_when_the_model_fails_and_can_be_asked_again() -> None:
+    answers: list[Any] = [DriverError("no connection; try again"), "Here I am."]
+    chat = Conversation(Session(budget=2_000), Model(lambda _: answers.pop(0)))
+    with pytest.raises(DriverError, match="no connection"):
+        await chat.say("Are you there?")
+    assert [message.text for message in chat.session.messages] == ["Are you there?"]
+    assert (await chat.go_on()).text == "Here I am."
+    assert [message.role for message in chat.session.messages] == ["user", "assistant"]
+
+
+async def test_a_request_that_the_provider_finds_too_long_is_made_shorter_and_sent_again() -> None:
+    def rule(request: Request) -> str | Exception:
+        size = sum(len(message.text) for message in request.messages)
+        return WindowError("too long") if size > 6_000 else "Fine."
+
+    model = Model(rule)
+    chat = Conversation(Session(budget=3_000), model)
+    await talk(chat, 40)
+    assert len(model.asked) > 40, "some were sent again"
+    assert [message.role for message in chat.session.messages] == ["user", "assistant"] * 40
+    noted = [event.body for event in chat.session.events if getattr(event.body, "code", "") == "window_exceeded"]
+    assert noted
+
+
+async def test_a_window_that_is_always_too_small_is_an_error_not_a_loop() -> None:
+    model = Model(lambda _: WindowError("too long"))
+    with pytest.raises(WindowError):
+        await Conversation(Session(budget=3_000), model).say("Hello")
+    assert len(model.asked) == 3
+
+
+async def test_a_model_that_never_stops_calling_is_stopped() -> None:
+    chat = Conversation(Session(budget=4_000), Model(lambda request: look(len(request.messages))), tools=[Tools()], steps=5)
+    with pytest.raises(DriverError, match="5 times without an answer"):
+        await chat.say("Go")
+
+
+async def test_a_call_that_nobody_answered_is_answered_when_the_chat_goes_on() -> None:
+    session = Session(budget=2_000)
+    session.extend([{"role": "user", "content": "Look"}, look(7)])
+    chat = Conversation(session, Model(lambda request: request.messages[-1].text), tools=[Tools(lambda _: "page")])
+    assert (await chat.go_on()).text == "page"
+
+
+async def test_nothing_is_no_input() -> None:
+    with pytest.raises(ConfigError, match="`text` is empty"):
+        await Conversation(Session(budget=2_000), Model()).say(" \n")

@@ -1,0 +1,290 @@
+"""Endless mode: the view of each call comes from a template, and no failure costs a call."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate.agents.driver import DriverError
+from foveate.chat.endless import Terms
+from foveate.errors import TemplateError
+from foveate.log.events import DiagnosticRecorded, ReductionRecorded, ReflectionRecorded, SummaryRecorded
+from foveate.session import Session
+from foveate.session.transcript import transcript_text
+from foveate.wire.format import Request
+from tests.chat.talking import TEMPLATE, Model, Tools, endless_chat, folders_in, look, talk
+
+HEADING = "Context summary (compiled):"
+
+
+def bodies(session: Session, kind: type[Any]) -> list[Any]:
+    return [event.body for event in session.events if isinstance(event.body, kind)]
+
+
+def codes(session: Session) -> list[str]:
+    return [body.code for body in bodies(session, DiagnosticRecorded) if body.code != "reduction_declined"]
+
+
+def summary_of(request: Request) -> str:
+    return next((m.text for m in request.messages if m.text.startswith(HEADING)), "")
+
+
+async def test_the_order_is_instructions_summary_recent_runs_newest_input(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model)
+    await talk(chat, 40)
+    sent = model.asked[-1]
+    assert sent.system == "You are kind."
+    assert sent.messages[0].role == "system"
+    assert sent.messages[0].text.startswith(HEADING)
+    assert sum(message.text.startswith(HEADING) for message in sent.messages) == 1
+    assert sent.messages[-1].text.startswith("Thing 39")
+    said = [message for message in sent.messages[1:] if message.meta.kind == "message"]
+    assert said == list(chat.session.messages)[-1 - len(said) : -1], "recent runs are the original messages"
+    assert len(said) >= 7, "three finished runs and the newest input"
+
+
+async def test_recency_counts_runs_however_many_messages_they_have(tmp_path: Path) -> None:
+    def rule(request: Request) -> dict[str, Any] | str:
+        last = request.messages[-1]
+        return look(len(request.messages)) if last.role == "user" else "Done."
+
+    model = Model(rule)
+    text = TEMPLATE.replace("description: For tests.", "passthrough_runs: 2\nrefresh: every-turn")
+    chat = endless_chat(tmp_path, model, text=text, tools=(Tools(),))
+    await talk(chat, 12)
+    first = next(request for request in reversed(model.asked) if request.messages[-1].role == "user")
+    assert [m.role for m in first.messages if m.meta.kind == "message"] == [
+        "user", "assistant", "tool", "assistant", "user", "assistant", "tool", "assistant", "user",
+    ]  # fmt: skip
+
+
+async def test_a_turn_with_twelve_tool_requests_compiles_once_and_persists_once(tmp_path: Path) -> None:
+    def rule(request: Request) -> dict[str, Any] | str:
+        looked = sum(message.role == "tool" for message in request.messages if message.meta.kind == "message")
+        wants = request.messages and "look twelve times" in " ".join(m.text for m in request.messages)
+        return look(looked + 1_000) if wants and looked < 12 else "Done."
+
+    writer = Model(lambda _: "They talked about things.", name="writer")
+    text = TEMPLATE.replace("description: For tests.", "refresh: every-turn")
+    terms = Terms(reflect_every=0)
+    chat = endless_chat(tmp_path, Model(rule), text=text, writer=writer, tools=(Tools(),), terms=terms)
+    await talk(chat, 9)
+    before = len(writer.asked), len(bodies(chat.session, ReductionRecorded))
+    turn = await chat.say("Now look twelve times. " + "word " * 300)
+    assert len(turn.calls) == 13
+    assert len(writer.asked) - before[0] == 1
+    assert len(bodies(chat.session, ReductionRecorded)) - before[1] == 1
+    views = [chat.session.call(number) for number in turn.calls]
+    assert len({summary_of(view.request) for view in views}) == 1, "the summary stays byte for byte"
+
+
+async def test_a_summary_stays_byte_identical_until_the_next_is_due(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model, terms=Terms(threshold=1_500, reflect_every=0))
+    await talk(chat, 60)
+    summaries = [summary_of(request) for request in model.asked]
+    changes = sum(one != other for one, other in pairwise(summaries))
+    assert 2 <= changes <= 20
+    assert len(set(summaries)) == changes + 1, "what was replaced never comes back"
+
+
+async def test_every_turn_means_every_turn(tmp_path: Path) -> None:
+    model = Model()
+    text = TEMPLATE.replace("description: For tests.", "refresh: every-turn")
+    chat = endless_chat(tmp_path, model, text=text)
+    await talk(chat, 12)
+    summaries = [summary_of(request) for request in model.asked]
+    assert summaries[:4] == [""] * 4, "while all runs are recent there is nothing to summarise"
+    assert len(set(summaries[4:])) == 8
+
+
+async def test_below_the_threshold_nothing_is_summarised(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model, terms=Terms(threshold=2_500, reflect_every=0))
+    await talk(chat, 12)
+    assert not any(summary_of(request) for request in model.asked)
+    assert not bodies(chat.session, ReductionRecorded)
+
+
+async def test_the_model_writes_the_summary_and_its_words_are_kept_as_it_said_them(tmp_path: Path) -> None:
+    model, writer = Model(), Model(lambda _: "  Ada collects numbers.\n", name="writer")
+    chat = endless_chat(tmp_path, model, writer=writer, terms=Terms(threshold=800, reflect_every=0))
+    await talk(chat, 12)
+    recorded = bodies(chat.session, SummaryRecorded)
+    assert recorded
+    assert recorded[-1].template == "plain"
+    assert recorded[-1].template_source == "system"
+    assert len(recorded[-1].template_sha256) == 64
+    assert recorded[-1].summarizer == "writer"
+    assert "Ada collects numbers." in summary_of(model.asked[-1])
+    asked = writer.asked[-1].messages[-1].text
+    assert "Thing" in asked
+    assert "=== BEGIN LATEST USER INPUT ===" in asked
+    assert len(writer.asked[-1].messages) == 1, "it is asked without the chat's history"
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        (DriverError("the model is gone; try again"), "summary_failed"),
+        ("", "summary_failed"),
+        ("word " * 5_000, "summary_shortened"),
+    ],
+)
+async def test_whatever_the_writer_does_the_reply_comes(tmp_path: Path, said: Any, code: str) -> None:
+    model, writer = Model(), Model(lambda _: said, name="writer")
+    chat = endless_chat(tmp_path, model, writer=writer, terms=Terms(threshold=800, reflect_every=0))
+    await talk(chat, 12)
+    assert code in codes(chat.session)
+    assert summary_of(model.asked[-1])
+    assert all(chat.session.call(number + 1).tokens <= 3_000 for number in range(12))
+
+
+async def test_a_writer_that_takes_too_long_is_not_waited_for(tmp_path: Path) -> None:
+    writer = Model(lambda _: "late", wait=5.0)
+    chat = endless_chat(tmp_path, Model(), writer=writer, terms=Terms(threshold=800, timeout=0.01, reflect_every=0))
+    await asyncio.wait_for(talk(chat, 10), 30)
+    assert "summary_failed" in codes(chat.session)
+
+
+async def test_a_missing_template_costs_no_call_and_is_said_once(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model)
+    (tmp_path / "ContextTemplates" / "plain.md").unlink()
+    await talk(chat, 40)
+    assert len(model.asked) == 40
+    failed = [one for one in bodies(chat.session, DiagnosticRecorded) if one.code == "template_failed"]
+    assert [one.phase for one in failed] == ["template_load"]
+    assert failed[0].subject == "plain"
+    assert all(chat.session.call(number).tokens <= 3_000 for number in range(1, 41))
+
+
+@pytest.mark.parametrize(
+    "body", ["{% for one in ledger %}{{ one }}", "{{ ledger.__class__.__mro__ }}", "---\n: :\n---\n"]
+)
+async def test_a_broken_template_costs_no_call(tmp_path: Path, body: str) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model, text=body)
+    await talk(chat, 40)
+    assert len(model.asked) == 40
+    assert "template_failed" in codes(chat.session)
+
+
+async def test_a_template_that_comes_back_is_used_again(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model, text="{% if %}", terms=Terms(threshold=500, reflect_every=0))
+    await talk(chat, 12)
+    folders_in(tmp_path)
+    await talk(chat, 12, 12)
+    assert summary_of(model.asked[-1])
+
+
+async def test_a_broken_contract_is_reported_and_never_fatal(tmp_path: Path) -> None:
+    text = TEMPLATE + "\n```yaml\nbudget: number\nmood: text\n```\n"
+    writer = Model(lambda _: "Nothing of the kind.", name="writer")
+    chat = endless_chat(tmp_path, Model(), text=text, writer=writer, terms=Terms(threshold=800, reflect_every=0))
+    await talk(chat, 10)
+    assert "contract_violated" in codes(chat.session)
+
+
+async def test_the_transcript_is_the_one_without_endless_mode(tmp_path: Path) -> None:
+    plain, endless = endless_chat(tmp_path, Model()), endless_chat(tmp_path, Model())
+    plain.endless = None
+    await talk(plain, 40)
+    await talk(endless, 40)
+    assert transcript_text(plain.session.events) == transcript_text(endless.session.events)
+
+
+async def test_every_call_can_be_rebuilt_byte_for_byte(tmp_path: Path) -> None:
+    model = Model()
+    with Session.open(tmp_path / "a.db", "s", budget=3_000) as session:
+        await talk(endless_chat(tmp_path, model, session=session), 30)
+        hashes = [session.call(number).payload_sha256 for number in range(1, 31)]
+    with Session.open(tmp_path / "a.db", "s", budget=3_000) as session:
+        assert [session.call(number).payload_sha256 for number in range(1, 31)] == hashes
+        assert tuple(session.call(30).messages) == model.asked[-1].messages
+
+
+async def test_a_chat_goes_on_in_another_process_as_if_it_were_the_same(tmp_path: Path) -> None:
+    whole, parted = Model(), Model()
+    with Session.open(tmp_path / "a.db", "s", budget=3_000) as session:
+        await talk(endless_chat(tmp_path, whole, session=session), 30)
+    for first in (0, 10, 20):
+        with Session.open(tmp_path / "b.db", "s", budget=3_000) as session:
+            await talk(endless_chat(tmp_path, parted, session=session), 10, first)
+    assert [request.messages for request in parted.asked] == [request.messages for request in whole.asked]
+
+
+async def test_what_is_pinned_stays_beside_the_summary(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model)
+    await talk(chat, 3)
+    chat.session.pin("m1")
+    await talk(chat, 40, 3)
+    texts = [message.text for message in model.asked[-1].messages]
+    assert texts[0].startswith(HEADING)
+    assert chat.session.messages[0].text in texts
+
+
+async def test_failed_tools_lead_to_a_reflection_that_the_template_shows(tmp_path: Path) -> None:
+    def rule(request: Request) -> dict[str, Any] | str:
+        last = request.messages[-1]
+        return look(len(request.messages)) if "Thing 3" in last.text and last.role == "user" else "Done."
+
+    model = Model(rule)
+    tools = Tools(lambda _: "error: no such page")
+    chat = endless_chat(tmp_path, model, tools=(tools,), terms=Terms(threshold=500, reflect_every=0))
+    await talk(chat, 14)
+    reflections = bodies(chat.session, ReflectionRecorded)
+    assert len(reflections) == 1
+    assert "no such page" in reflections[0].observation
+    assert "no such page" in summary_of(model.asked[-1])
+
+
+async def test_reflections_are_made_by_the_model_every_so_many_turns(tmp_path: Path) -> None:
+    def write(request: Request) -> str:
+        is_reflection = "Observation" in request.messages[-1].text
+        return "Observation: too long answers\nAdjustment: be brief" if is_reflection else "They talked."
+
+    chat = endless_chat(tmp_path, Model(), writer=Model(write, name="writer"), terms=Terms(reflect_every=5))
+    await talk(chat, 20)
+    made = bodies(chat.session, ReflectionRecorded)
+    assert 2 <= len(made) <= 4
+    assert (made[0].observation, made[0].adjustment, made[0].by) == ("too long answers", "be brief", "writer")
+
+
+async def test_what_is_computed_for_an_input_stands_in_the_summary_and_may_fail(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(
+        tmp_path, model, text="{{ computed_context }}{{ ledger }}", terms=Terms(threshold=500, reflect_every=0)
+    )
+    assert chat.endless is not None
+    chat.endless.computed = lambda text: f"known of {text[:8]}"
+    await talk(chat, 10)
+    assert "known of Thing" in summary_of(model.asked[-1])
+
+    def fails(_: str) -> str:
+        raise TemplateError("the knowledge is gone")
+
+    chat.endless.computed = fails
+    await talk(chat, 3, 10)
+    assert "computed_failed" in codes(chat.session)
+
+
+async def test_the_template_and_its_hash_are_recorded_with_each_call(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "a.db", "s", budget=3_000) as session:
+        await talk(endless_chat(tmp_path, Model(), session=session), 2)
+        view = session.call(2)
+        assert view.strategy == "endless:plain"
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        row = connection.execute(
+            "SELECT template_name, template_source, template_hash FROM context_summaries"
+        ).fetchone()
+    assert row[:2] == ("endless:plain", "system")
+    assert len(row[2]) == 64
