@@ -1,7 +1,8 @@
-"""How long a query of a project's knowledge takes: `python -m bench.knowledge`.
+"""How long a query of a project's knowledge takes, and how long what a task is told is: `python -m bench.knowledge`.
 
-Projects of 10, 1,000 and 100,000 nodes, of which a third have one and the same tag; queries as tasks ask them, every
-other one for that tag too. And how long a handoff takes to be taken in, at each size.
+Projects of 10, 1,000 and 100,000 nodes and as many places on the map; a third of the nodes have one and the same tag.
+Queries as tasks ask them, every other one for that tag too. The context of the same tasks in each project, which depend
+on the same two others, in tokens. And how long a handoff takes to be taken in, at each size.
 """
 
 import argparse
@@ -17,19 +18,26 @@ from datetime import date, timedelta
 from importlib import import_module
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
+from typing import Any, TypeVar
 
+from foveate.budget.tokens import counter_for
 from foveate.knowledge.base import Knowledge
-from foveate.knowledge.models import Gotcha, Handoff, JournalTask, MapEntry, Pattern
+from foveate.knowledge.models import Complexity, ContextTask, Gotcha, Handoff, JournalTask, MapEntry, Pattern
+from foveate.knowledge.render import rendered
+from foveate.knowledge.sources import context_of
 from foveate.store import Store
 
 Report = dict[str, Any]
+Asked = TypeVar("Asked")
 
 SIZES = (10, 1_000, 100_000)
 TODAY = date(2026, 6, 1)
 EVERYWHERE = "api"
 TYPES = ("task", "task", "task", "pattern", "gotcha", "decision", "insight")
 KEYWORDS = 12
+# Words that a project of any size has, so that a task can be the same in all of them.
+SHARED = 300
+CONTEXTS: tuple[Complexity, ...] = ("easy", "normal", "complex")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,13 +79,16 @@ def _engines(directory: str, names: Sequence[str]) -> Iterator[dict[str, str]]:
 
 def _measured(url: str, size: int, queries: int, seed: int) -> Report:
     chance = random.Random(f"{seed} {size}")
-    words = _vocabulary(size, chance)
+    words = _vocabulary(size, seed)
+    tasks = list(_tasks(words[:SHARED], queries // 4, random.Random(seed)))
     with Store(url) as store:
         knowledge = Knowledge(store, f"of {size} nodes")
         began = time.perf_counter()
         knowledge.import_graph({"version": 1, "nodes": list(_nodes(size, words, chance))})
         filled = time.perf_counter() - began
         knowledge.put_entries(_entry(number, words, chance) for number in range(size))
+        for id in ("before", "between"):
+            knowledge.put_task(_prior(id, words[:SHARED], random.Random(f"{seed} {id}")))
         asked = [_keywords(words, chance, everywhere=number % 2 == 0) for number in range(queries)]
         return {
             "nodes": size,
@@ -86,6 +97,8 @@ def _measured(url: str, size: int, queries: int, seed: int) -> Report:
             "60 nodes": _times(lambda one: len(_found(knowledge, one, limit=60)), asked),
             "patterns": _times(lambda one: len(_found(knowledge, one, types=("pattern",))), asked),
             "map": _times(lambda one: len(knowledge.map_candidates(one)), asked),
+            "context": _times(lambda one: _context(knowledge, one, "normal"), tasks),
+            "tokens": {complexity: _tokens(knowledge, tasks, complexity) for complexity in CONTEXTS},
             "ingest": _times(
                 lambda one: len(knowledge.ingest(*_handoff(one), today=TODAY.isoformat()).added), asked[: queries // 4]
             ),
@@ -96,7 +109,18 @@ def _found(knowledge: Knowledge, keywords: Sequence[str], **options: Any) -> lis
     return knowledge.query_by_tags(keywords, words=keywords, today=TODAY.isoformat(), **options)
 
 
-def _times(ask: Callable[[Sequence[str]], int], asked: Sequence[Sequence[str]]) -> Report:
+def _tokens(knowledge: Knowledge, tasks: Sequence[ContextTask], complexity: Complexity) -> Report:
+    counted = [_context(knowledge, task, complexity) for task in tasks]
+    return {"mean": sum(counted) / len(counted), "most": max(counted)}
+
+
+def _context(knowledge: Knowledge, task: ContextTask, complexity: Complexity) -> int:
+    """The tokens of what a task is told."""
+    context = context_of(task, knowledge, today=TODAY.isoformat(), complexity=complexity)
+    return counter_for(None).count(rendered(context))
+
+
+def _times(ask: Callable[[Asked], int], asked: Sequence[Asked]) -> Report:
     """Milliseconds of each call after the first, which opens the connection, and what was found on average."""
     found = [ask(asked[0])]
     times = []
@@ -111,10 +135,24 @@ def _times(ask: Callable[[Sequence[str]], int], asked: Sequence[Sequence[str]]) 
 # --- a project that is made up ------------------------------------------------------------------------------------
 
 
-def _vocabulary(size: int, chance: random.Random) -> list[str]:
-    """Words, of which a few are in every other sentence and most in hardly any."""
+def _vocabulary(size: int, seed: int) -> list[str]:
+    """Words, of which a few are in every other sentence and most in hardly any; the first ones are in all projects."""
     syllables = ("ba", "co", "di", "fu", "ga", "ho", "ki", "lu", "ma", "no", "pi", "ro", "su", "ta", "vo", "xe", "zu")
-    return sorted({"".join(chance.choices(syllables, k=4)) for _ in range(300 + int(30 * math.sqrt(size)))})
+    chance = random.Random(seed)
+    made = ("".join(chance.choices(syllables, k=4)) for _ in range(2 * SHARED + int(30 * math.sqrt(size))))
+    return list(dict.fromkeys(made))
+
+
+def _tasks(words: Sequence[str], count: int, chance: random.Random) -> Iterator[ContextTask]:
+    for number in range(count):
+        said = " ".join(_keywords(words, chance, everywhere=number % 2 == 0))
+        yield ContextTask(objective=said, dependencies=("before", "between"))
+
+
+def _prior(id: str, words: Sequence[str], chance: random.Random) -> JournalTask:
+    """A task that others depend on."""
+    said = _picked(words, chance, 10)
+    return JournalTask(id=id, status="completed", summary=" ".join(said), handoff=_handoff(said)[1])
 
 
 def _picked(words: Sequence[str], chance: random.Random, count: int) -> list[str]:
@@ -165,6 +203,14 @@ def _lines(report: Report) -> Iterator[str]:
                 times = one[what]
                 yield f"{one['nodes']:>10,}  {what:<10}{times['p50']:>8.2f}{times['p95']:>8.2f}{times['found']:>8.1f}"
             yield f"{'':>10}  filled in {one['filled_seconds']:.1f} s"
+        yield ""
+        yield f"{engine}: tokens of the same tasks' context, mean and most, and its milliseconds"
+        yield f"{'nodes':>10}" + "".join(f"{complexity:>16}" for complexity in CONTEXTS) + f"{'p50':>10}{'p95':>8}"
+        for one in sizes:
+            tokens = "".join(
+                f"{one['tokens'][name]['mean']:>10.0f}{one['tokens'][name]['most']:>6}" for name in CONTEXTS
+            )
+            yield f"{one['nodes']:>10,}{tokens}{one['context']['p50']:>10.2f}{one['context']['p95']:>8.2f}"
 
 
 if __name__ == "__main__":

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.chat.talking import Model, Tools, look, talk
 
 from foveate.agents.driver import DriverError, WindowError
 from foveate.chat.conversation import Conversation, Listening
 from foveate.errors import ConfigError
 from foveate.session import Session
 from foveate.wire.format import Request
-from tests.chat.talking import Model, Tools, look, talk
 
 
 async def test_an_answer_is_appended_and_streamed() -> None:
@@ -92,7 +92,9 @@ async def test_a_window_that_is_always_too_small_is_an_error_not_a_loop() -> Non
 
 
 async def test_a_model_that_never_stops_calling_is_stopped() -> None:
-    chat = Conversation(Session(budget=4_000), Model(lambda request: look(len(request.messages))), tools=[Tools()], steps=5)
+    chat = Conversation(
+        Session(budget=4_000), Model(lambda request: look(len(request.messages))), tools=[Tools()], steps=5
+    )
     with pytest.raises(DriverError, match="5 times without an answer"):
         await chat.say("Go")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.chat.talking import TEMPLATE, Model, Tools, endless_chat, folders_in, look, talk
 
 from foveate.agents.driver import DriverError
 from foveate.chat.endless import Terms
@@ -17,7 +18,6 @@ from foveate.log.events import DiagnosticRecorded, ReductionRecorded, Reflection
 from foveate.session import Session
 from foveate.session.transcript import transcript_text
 from foveate.wire.format import Request
-from tests.chat.talking import TEMPLATE, Model, Tools, endless_chat, folders_in, look, talk
 
 HEADING = "Context summary (compiled):"
 

@@ -18,10 +18,10 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from tests.chat.talking import folders_in
 
 from foveate.chat.processing import CompilingHistory, build_compiling_history_processor
 from foveate.integrations.pydantic_ai import EndlessHistory
-from tests.chat.talking import folders_in
 
 
 class Agents:

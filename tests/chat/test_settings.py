@@ -49,7 +49,7 @@ def test_what_comes_later_wins(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_value_is_named_with_its_place_and_what_it_must_be(table: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigError, match="foveate.toml") as caught:
+    with pytest.raises(ConfigError, match=r"foveate\.toml") as caught:
         settings_of(table, place="foveate.toml", environ={})
     assert said in str(caught.value)
 
@@ -66,7 +66,10 @@ def test_all_runs_and_an_automatic_threshold_have_words() -> None:
     assert terms.threshold is None
 
 
-@given(st.sampled_from(sorted(SETTINGS)), st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()))
+@given(
+    st.sampled_from(sorted(SETTINGS)),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()),
+)
 def test_any_value_is_taken_or_refused_by_name(name: str, value: object) -> None:
     try:
         settings_of({name: value}, place="foveate.toml", environ={})

@@ -9,11 +9,12 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI
 
-from foveate.api import calls, importing, messages, reference, searching, sessions
+from foveate.api import calls, chatting, importing, messages, reference, searching, sessions
 from foveate.api.failures import explain_failures
 from foveate.api.guard import Guard, check_token
 from foveate.api.memory import Memory
 from foveate.api.place import Place
+from foveate.api.room import Room
 from foveate.store import Store
 
 _ABOUT: Final = """\
@@ -27,6 +28,7 @@ _TAGS: Final = [
     {"name": "Sessions", "description": "What the store holds."},
     {"name": "Messages", "description": "What was said, and what is pinned."},
     {"name": "Calls", "description": "What the model saw, and why."},
+    {"name": "Chats", "description": "Conversations with a model, endless or plain, and their templates."},
     {"name": "Search", "description": "What was ever said, in all sessions."},
     {"name": "Import", "description": "Logs of coding agents, frameworks and providers."},
 ]
@@ -57,6 +59,7 @@ def create_app(place: Place, *, token: str | None = None, host: str = "127.0.0.1
     app.state.place = place
     app.state.store = Store(place.store)
     app.state.memory = Memory()
+    app.state.room = Room(app.state.store, place)
     app.add_middleware(Guard, host=host, token=token)
     explain_failures(app)
     app.include_router(api_router())
@@ -66,7 +69,7 @@ def create_app(place: Place, *, token: str | None = None, host: str = "127.0.0.1
 def api_router() -> APIRouter:
     """All there is under /api."""
     router = APIRouter(prefix="/api")
-    for part in (importing, searching, calls, messages, sessions, reference):
+    for part in (importing, searching, chatting, calls, messages, sessions, reference):
         router.include_router(part.router)
     router.include_router(sessions.last)
     return router
@@ -75,7 +78,9 @@ def api_router() -> APIRouter:
 @asynccontextmanager
 async def _closed(app: FastAPI) -> AsyncGenerator[None, None]:
     store: Store = app.state.store
+    room: Room = app.state.room
     try:
         yield
     finally:
+        room.close()
         store.close()

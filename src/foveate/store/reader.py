@@ -88,16 +88,19 @@ class Reader:
 
     def position(self, message_id: str) -> int | None:
         """The place of a message in the log."""
-        query = select(table.c.position).where(table.c.session == self.key)
-        said = query.where(table.c.ref == storable(message_id), table.c.position.is_not(None))
-        named = said.order_by(table.c.seq.desc())
+        mine = table.c.session == self.key
+        # By the name alone: asked for the newest one as well, SQLite would read the log from its end instead.
+        named = select(table.c.seq, table.c.position).where(mine, table.c.ref == storable(message_id))
         with self._reading() as connection:
-            found = connection.scalar(named.limit(1))
-            if found is None and message_id[:1] == "m" and message_id[1:].isascii() and message_id[1:].isdigit():
+            said = [(row.seq, row.position) for row in connection.execute(named) if row.position is not None]
+            if said:
+                return int(max(said)[1])
+            if message_id[:1] == "m" and message_id[1:].isascii() and message_id[1:].isdigit():
                 # A message that is named after its place has no reference of its own.
                 place = int(message_id[1:]) - 1
-                found = connection.scalar(query.where(table.c.position == place, table.c.ref.is_(None)))
-        return found
+                query = select(table.c.position).where(mine, table.c.position == place, table.c.ref.is_(None))
+                return connection.scalar(query)
+        return None
 
     def call(self, number: int) -> tuple[int, CallRecorded]:
         """The event number and the record of a call."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from foveate.store import SessionInfo, Store
 from foveate.store.schema import context_summaries, events
@@ -40,7 +40,9 @@ def seen_by(store: Store, info: SessionInfo, message_id: str, position: int) -> 
         query = select(table.c.seq, table.c.call).where(table.c.session == info.key, table.c.seq > said)
         calls = [(row.seq, row.call) for row in connection.execute(query.order_by(table.c.seq))]
         mine = (events.c.session == info.key) & (events.c.seq > said) & events.c.kind.in_(_KINDS)
-        rows = connection.execute(select(events.c.seq, events.c.kind, events.c.body).where(mine).order_by(events.c.seq)).all()
+        rows = connection.execute(
+            select(events.c.seq, events.c.kind, events.c.body).where(mine).order_by(events.c.seq)
+        ).all()
     if not calls:
         return []
     reader = store.reader(info)
@@ -97,7 +99,7 @@ class _Life:
         self._turns: list[tuple[int, Stretch]] = [(0, _stretch("verbatim"))]
         self._recalls: list[tuple[int, Stretch]] = []
 
-    def take(self, row: Row[Any]) -> None:
+    def take(self, row: Any) -> None:
         place = bisect_right(self._seqs, row.seq)
         if place >= len(self._calls):
             return
@@ -134,8 +136,7 @@ class _Life:
                 case _Placed(item=item) if item.id == self._id:
                     return _stretch(item.fate, item)
                 case _Placed(item=item) if self._is_covered(item):
-                    told = any(line.source == self._id for line in item.lines)
-                    return _stretch("folded" if told else "dropped", item, in_item=item.id)
+                    return self._covered(item)
                 case _:
                     continue
         last = self._places(body.last)
@@ -144,10 +145,18 @@ class _Life:
             return before
         return before if before.fate == "dropped" else _stretch("dropped")
 
+    def _covered(self, item: _Item) -> Stretch:
+        lines = sum(line.source == self._id for line in item.lines)
+        why = f"{lines} of its lines stand in a digest" if lines > 1 else "a line of it stands in a digest"
+        none = "no line of it was worth its tokens; it can be recalled"
+        return Stretch(
+            first=0, last=0, fate="folded" if lines else "dropped", by=item.by, why=why if lines else none, item=item.id
+        )
+
     def _is_covered(self, item: _Item) -> bool:
         return any(first <= self._position <= last for first, last in item.covers)
 
 
-def _stretch(fate: str, item: _Item | None = None, in_item: str = "") -> Stretch:
+def _stretch(fate: str, item: _Item | None = None) -> Stretch:
     by, why = (item.by, item.why) if item is not None else ("", "")
-    return Stretch(first=0, last=0, fate=fate, by=by, why=why, item=in_item)
+    return Stretch(first=0, last=0, fate=fate, by=by, why=why)

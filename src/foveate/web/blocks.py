@@ -11,6 +11,8 @@ from foveate.web.replaying import Lens
 from foveate.web.window import Piece, Window
 
 _LONGEST: Final = 100_000
+# As long as the rest together, and the same in every call.
+_DEFINITIONS: Final = frozenset({"tools", "format"})
 _RESTORABLE: Final = frozenset({"masked", "trimmed", "superseded", "repaired"})
 
 
@@ -42,6 +44,7 @@ def _block(piece: Piece, session: str, lens: Lens | None, *, is_pinned: bool) ->
         "sourceLink": to_log(session, piece.source, lens) if piece.source else "",
         "hasOriginal": piece.fate in _RESTORABLE and not several,
         "pinned": is_pinned,
+        "folded": piece.id in _DEFINITIONS,
         "cut": "",
     }
 

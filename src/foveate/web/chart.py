@@ -46,11 +46,23 @@ def chart_of(found: Calls, first: int | None = None, last: int | None = None) ->
         "textStyle": {"fontFamily": "system-ui, sans-serif", "color": _WORDS},
         "grid": [{"left": _LEFT, "right": 18, "top": top, "height": height} for top, height in _GRIDS],
         "xAxis": [_x_axis(grid, numbers) for grid in range(3)],
-        "yAxis": [_y_axis(0, "tokens in the window", _ceiling(found)), _y_axis(1, "cached and fresh", None), _cost_axis(found)],
+        "yAxis": [
+            _y_axis(0, "tokens in the window", _ceiling(found)),
+            _y_axis(1, "cached and fresh", None),
+            _cost_axis(found),
+        ],
         "axisPointer": {"link": [{"xAxisIndex": "all"}], "label": {"show": False}, "lineStyle": {"color": _WORDS}},
         "tooltip": _tooltip(),
         "dataZoom": [
-            {"type": "slider", "xAxisIndex": [0, 1, 2], "bottom": 8, "height": 20, "filterMode": "none", **_slider(), **zoom},
+            {
+                "type": "slider",
+                "xAxisIndex": [0, 1, 2],
+                "bottom": 8,
+                "height": 20,
+                "filterMode": "none",
+                **_slider(),
+                **zoom,
+            },
             {"type": "inside", "xAxisIndex": [0, 1, 2], "zoomOnMouseWheel": "ctrl", "filterMode": "none", **zoom},
         ],
         "series": [*_window(calls), *_cache(calls), *_costs(found, calls)],
@@ -279,9 +291,5 @@ def _told(call: Call) -> dict[str, Any]:
 
 
 def told_cost(found: Calls) -> str:
-    """What a session cost beside its untouched history, in a sentence."""
-    if not found.untouched_cost:
-        return ""
-    saved = 1 - found.cost / found.untouched_cost
-    beside = money(found.untouched_cost, found.unit)
-    return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than the untouched history's {beside}"
+    """What the untouched history would have cost."""
+    return f"the untouched history: {money(found.untouched_cost, found.unit)}" if found.untouched_cost else ""

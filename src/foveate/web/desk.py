@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
+from loguru import logger
+
 from foveate.api import Place
 from foveate.api.memory import Memory
 from foveate.compiler.compiled import CompiledContext
@@ -23,7 +25,8 @@ from foveate.store import SessionInfo, Store
 from foveate.store.arrivals import import_lines
 from foveate.web.calls import Call, Calls, calls_of
 from foveate.web.replaying import Lens, Replayed, replayed
-from foveate.web.window import Window, made_at, window_of
+from foveate.web.stations import WORTH, Views, prepared, stations_in
+from foveate.web.window import Window
 from foveate.web.worker import Worker
 
 T = TypeVar("T")
@@ -41,25 +44,21 @@ class Seen:
     store: Store
     calls_in: SessionInfo
     calls: Calls
-    memory: Memory
+    views: Views
     lens: Lens | None = None
     replay: Replayed | None = None
 
     def view(self, number: int) -> CompiledContext:
         """A call, computed again from what was recorded for it."""
-        self._known(number)
-        return self.memory.call(self.store, self.calls_in, number)
+        return self.views.view(self._known(number).number)
 
     def window(self, number: int) -> Window:
         """What the model was sent with a call."""
-        call, view = self._known(number), self.view(number)
-        return window_of(view, made_at(self.store, self.calls_in, view, number), call.cached)
+        return self.views.window(number, self._known(number).cached)
 
     def difference(self, first: int, second: int) -> Difference:
         """What differs between two calls."""
-        self._known(first)
-        self._known(second)
-        return self.memory.difference(self.store, self.calls_in, first, second)
+        return self.views.difference(self._known(first).number, self._known(second).number)
 
     def _known(self, number: int) -> Call:
         found = self.calls.get(number)
@@ -76,11 +75,13 @@ class Desk:
         self.place = place
         self.store = store
         self.memory = memory
-        self._memory_aside = Memory()
         self._aside: TemporaryDirectory[str] | None = None
         self._replays: Store | None = None
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
         self._working: dict[_Key, Worker[Replayed]] = {}
+        self._replaying: dict[_Key, asyncio.Task[Replayed]] = {}
+        self._preparing: dict[int, tuple[Worker[int], asyncio.Task[None]]] = {}
+        self._views: OrderedDict[tuple[int, int, int], Views] = OrderedDict()
         self._made: dict[_Key, Replayed] = {}
         self._opening = asyncio.Lock()
         self._is_open = False
@@ -92,7 +93,7 @@ class Desk:
 
     def close(self) -> None:
         """Let go of what is not the server's own."""
-        for worker in list(self._working.values()):
+        for worker in (*self._working.values(), *(worker for worker, _ in self._preparing.values())):
             worker.stop()
         if self._replays is not None:
             self._replays.close()
@@ -114,7 +115,8 @@ class Desk:
         info = await asyncio.to_thread(self.store.session, session_id)
         if lens is None and info.calls:
             calls = await self.remembered(("calls", info.key, info.events), lambda: calls_of(self.store, info))
-            return Seen(info=info, store=self.store, calls_in=info, calls=calls, memory=self.memory)
+            self._prepare(info)
+            return Seen(info=info, store=self.store, calls_in=info, calls=calls, views=self._views_of(self.store, info))
         lens = lens or Lens()
         return await self._replayed(info, lens)
 
@@ -135,33 +137,58 @@ class Desk:
 
     async def _replayed(self, info: SessionInfo, lens: Lens) -> Seen:
         key = (info.session_id, info.events, lens)
-        if key not in self._made:
-            await self._replay(key)
-        made, aside = self._made[key], self._replay_store()
+        made, aside = self._made.get(key), self._replay_store()
+        if made is None:
+            if key not in self._replaying:
+                self._replaying[key] = asyncio.create_task(self._replay(key))
+            # Whoever else waits for it goes on waiting if this page is closed.
+            made = await asyncio.shield(self._replaying[key])
         there = aside.session(made.session)
         calls = await self.remembered(("calls of a replay", made.session), lambda: calls_of(aside, there))
-        return Seen(
-            info=info, store=aside, calls_in=there, calls=calls, memory=self._memory_aside, lens=lens, replay=made
-        )
+        views = self._views_of(aside, there)
+        return Seen(info=info, store=aside, calls_in=there, calls=calls, views=views, lens=lens, replay=made)
 
-    async def _replay(self, key: _Key) -> None:
-        """Have a replay made, or wait for the one that another page asked for."""
-        worker = self._working.get(key)
-        if worker is not None:
-            while self._working.get(key) is worker:
-                await asyncio.sleep(0.1)
-            if key not in self._made:
-                raise FoveateError("the replay that another page asked for did not come about; reload this page")
-            return
+    async def _replay(self, key: _Key) -> Replayed:
         self._replay_store()
         session, _, lens = key
         name = sha256(repr((key, time.time())).encode()).hexdigest()[:32]
-        worker = Worker(replayed, self.location, session, lens, str(self._replay_file), name)
+        worker = Worker(replayed, self.location, session, lens, str(self._replay_file), name, str(self._stations(name)))
         self._working[key] = worker
         try:
             self._made[key] = await worker.result()
         finally:
             del self._working[key]
+            del self._replaying[key]
+        return self._made[key]
+
+    def _views_of(self, store: Store, info: SessionInfo) -> Views:
+        key = (id(store), info.key, info.events)
+        if key not in self._views:
+            name = info.session_id if store is self._replays else f"session-{info.key}"
+            self._views[key] = Views(store, info, self._stations(name))
+            while len(self._views) > _REMEMBERED:
+                self._views.popitem(last=False)
+        self._views.move_to_end(key)
+        return self._views[key]
+
+    def _prepare(self, info: SessionInfo) -> None:
+        """Have stations made for a long session, so that its calls open quickly; nobody waits for it."""
+        if info.events < WORTH or info.key in self._preparing:
+            return
+        folder = self._stations(f"session-{info.key}")
+        if max(stations_in(folder), default=0) > info.events - WORTH:
+            return
+        worker = Worker(prepared, self.location, info.session_id, str(folder))
+        self._preparing[info.key] = worker, asyncio.create_task(self._prepared(info, worker))
+
+    async def _prepared(self, info: SessionInfo, worker: Worker[int]) -> None:
+        try:
+            await worker.result()
+        except FoveateError as error:
+            # Calls open without stations too, only later.
+            logger.warning("no quick access to the calls of {!r}: {}", info.session_id, error)
+        finally:
+            del self._preparing[info.key]
 
     def _replay_store(self) -> Store:
         if self._replays is None:
@@ -170,9 +197,16 @@ class Desk:
 
     @property
     def _replay_file(self) -> Path:
+        return self._beside("replays.db")
+
+    def _stations(self, name: str) -> Path:
+        return self._beside("stations") / name
+
+    def _beside(self, name: str) -> Path:
+        """A place for what is only needed as long as the server runs."""
         if self._aside is None:
             self._aside = TemporaryDirectory(prefix="foveate-")
-        return Path(self._aside.name) / "replays.db"
+        return Path(self._aside.name) / name
 
 
 def _with_sample(store: Store) -> None:

@@ -75,7 +75,11 @@ def headed(title: str, lede: str = "", crumbs: Sequence[tuple[str, str]] = ()) -
 
 def session_tabs(session: str, active: str, lens: Lens | None) -> None:
     """The pages about one session."""
-    pages = {"Timeline": to_session(session, lens), "Log": to_log(session, lens=lens), "Next call": to_next(session, lens)}
+    pages = {
+        "Timeline": to_session(session, lens),
+        "Log": to_log(session, lens=lens),
+        "Next call": to_next(session, lens),
+    }
     with box("tabs", "nav") as nav:
         nav.props["aria-label"] = "Of this session"
         for name, target in pages.items():

@@ -72,9 +72,7 @@ def lines_at(
 
 
 def _searched(store: Store, info: SessionInfo, wanted: Wanted, filters: Filters, fates: Fates | None) -> Selection:
-    hits = store.search(
-        wanted.words, session=info.session_id, roles=filters.roles, tools=filters.tools, limit=_FOUND
-    )
+    hits = store.search(wanted.words, session=info.session_id, roles=filters.roles, tools=filters.tools, limit=_FOUND)
     reader = store.reader(info)
     found: dict[int, str] = {}
     for hit in hits:

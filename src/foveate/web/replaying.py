@@ -8,9 +8,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from foveate.budget.profiles import profile_for
+from foveate.budget.tokens import counter_for
 from foveate.errors import BudgetError, ConfigError, UnknownModelError
 from foveate.importers.recording import Recording, recording_of
 from foveate.lab.config import config_at
@@ -22,6 +24,9 @@ from foveate.session import Session
 from foveate.session.replaying import taken
 from foveate.store import Store
 from foveate.store.arrivals import begun, write_log
+from foveate.views.checkpoint import checkpoint_of
+from foveate.views.timeline import timeline_of
+from foveate.web.stations import EVERY, save_station, stations_in
 from foveate.web.worker import Tell
 
 _EVERY: Final = 0.2
@@ -45,12 +50,14 @@ class Replayed:
     reason: str = ""
 
 
-def replayed(tell: Tell, location: str, session: str, lens: Lens, aside: str, name: str) -> Replayed:
-    """Replay a session of the store at `location`, into the session `name` of the store at `aside`."""
+def replayed(
+    tell: Tell, location: str, session: str, lens: Lens, aside: str, name: str, stations: str
+) -> Replayed:
+    """Replay a session of the store at `location`, into the session `name` of the store at `aside`, with stations."""
     tell("reading the log", None)
     recording = _recording(location, session)
     made = _session(recording, lens)
-    refused, reason = _through(tell, made, recording)
+    refused, reason = _through(tell, made, recording, Path(stations))
     tell("storing the calls", None)
     with Store(aside) as store, store.writing() as connection:
         write_log(connection, begun(connection, name, "replays"), iter(made.events), None)
@@ -97,10 +104,11 @@ def _session(recording: Recording, lens: Lens) -> Session:
     )
 
 
-def _through(tell: Tell, session: Session, recording: Recording) -> tuple[int, str]:
-    """Compile before each recorded response and once at the end; how often there was no room, and why the first time."""
+def _through(tell: Tell, session: Session, recording: Recording, stations: Path) -> tuple[int, str]:
+    """Compile before each recorded response and once at the end; how often there was no room, and the first reason."""
     done = refused = 0
     reason, told = "", 0.0
+    counter = counter_for(session.context.model)
     for index in (*recording.calls(), len(recording.messages)):
         taken(session, recording, done, index)
         try:
@@ -108,6 +116,9 @@ def _through(tell: Tell, session: Session, recording: Recording) -> tuple[int, s
         except BudgetError as error:
             refused, reason = refused + 1, reason or str(error)
         done = index
+        context = session.context
+        if context.length // EVERY > max(stations_in(stations), default=0) // EVERY:
+            save_station(stations, context.length, checkpoint_of(context, timeline_of(context, counter)))
         if time.monotonic() - told > _EVERY:
             told = time.monotonic()
             tell(f"replaying: {done:,} of {len(recording.messages):,} messages", done / len(recording.messages))

@@ -193,7 +193,9 @@ def _call_behind(store: Store, info: SessionInfo, seq: int) -> int:
 def _framing(view: CompiledContext) -> Iterator[Piece]:
     framing = view.framing
     if framing.system:
-        yield Piece(id="system", who="system prompt", fate="system", text=framing.system, tokens=view.count_text(framing.system))
+        yield Piece(
+            id="system", who="system prompt", fate="system", text=framing.system, tokens=view.count_text(framing.system)
+        )
     tools = list(_tool_texts(view))
     if tools:
         names = ", ".join(name for name, _ in tools)

@@ -29,7 +29,7 @@ class _Done:
     result: Any
 
 
-class Stopped(FoveateError):
+class StoppedError(FoveateError):
     """Work was stopped by who asked for it."""
 
 
@@ -55,7 +55,7 @@ class Worker(Generic[T]):
             await asyncio.to_thread(self._end)
 
     def stop(self) -> None:
-        """End the work now; whoever waits for its result gets `Stopped`."""
+        """End the work now; whoever waits for its result gets `StoppedError`."""
         self._stopped = True
         self._process.terminate()
 
@@ -65,12 +65,13 @@ class Worker(Generic[T]):
                 heard = self._hears.recv()
             except (EOFError, OSError) as error:
                 if self._stopped:
-                    raise Stopped("this was stopped") from error
+                    raise StoppedError("this was stopped") from error
                 raise FoveateError(
                     "the process that did this work died, perhaps for want of memory; try it with less at once"
                 ) from error
             match heard:
-                case _Done(result=result):
+                case _Done():
+                    result: T = heard.result
                     return result
                 case _Failed(text=text, is_ours=is_ours):
                     raise FoveateError(text if is_ours else f"this is a defect of Foveate, please report it: {text}")

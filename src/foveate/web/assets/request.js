@@ -6,7 +6,7 @@ export default {
     <div class="request">
       <template v-for="block in blocks" :key="block.key">
         <div v-if="block.cut" class="cachecut">{{ block.cut }}</div>
-        <article class="block" :style="{'--fate': block.colour}" :id="'block-' + block.key" :data-fate="block.fate">
+        <article class="piece" :style="{'--fate': block.colour}" :id="'block-' + block.key" :data-fate="block.fate">
           <div class="edge"></div>
           <div class="inside">
             <header>
@@ -19,7 +19,7 @@ export default {
               <span v-if="block.pinned" class="chip on">pinned</span>
             </header>
             <div v-if="block.why" class="why">{{ block.why }}</div>
-            <pre v-if="block.text" class="text" :class="{clipped: isClipped(block)}">{{ block.text }}</pre>
+            <pre v-if="block.text && !(block.folded && !whole[block.key])" class="text" :class="{clipped: isClipped(block)}">{{ block.text }}</pre>
             <div v-for="(call, index) in block.calls" :key="index" class="called">
               <b class="mono">{{ call.name }}</b><pre class="text">{{ call.arguments }}</pre>
             </div>
@@ -28,7 +28,7 @@ export default {
               <pre class="text">{{ originals[block.key] }}</pre>
             </div>
             <button v-if="isLong(block)" type="button" class="more" @click="whole[block.key] = !whole[block.key]">
-              {{ whole[block.key] ? "Show less" : "Show all " + lines(block).toLocaleString("en") + " lines" }}
+              {{ whole[block.key] ? "Show less" : (block.folded ? "Show " : "Show all ") + lines(block).toLocaleString("en") + " lines" }}
             </button>
             <button v-if="block.hasOriginal" type="button" class="more" :aria-expanded="!!open[block.key]" @click="toggle(block)">
               {{ open[block.key] ? "Hide the original" : "Show the original" }}
@@ -41,7 +41,7 @@ export default {
   data: () => ({ whole: {}, open: {}, originals: {} }),
   methods: {
     lines: (block) => block.text.split("\n").length,
-    isLong(block) { return this.lines(block) > CLIPPED || block.text.length > 1800; },
+    isLong(block) { return block.folded || this.lines(block) > CLIPPED || block.text.length > 1800; },
     isClipped(block) { return this.isLong(block) && !this.whole[block.key]; },
     toggle(block) {
       this.open[block.key] = !this.open[block.key];

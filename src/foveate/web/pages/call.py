@@ -25,7 +25,8 @@ from foveate.web.desk import Desk, Seen
 from foveate.web.fates import colour
 from foveate.web.frame import framed, headed, loaded, session_tabs
 from foveate.web.links import to_call, to_difference, to_log, to_session
-from foveate.web.pages.session import head_of, meter
+from foveate.web.pages.call_tables import meter
+from foveate.web.pages.session import head_of
 from foveate.web.phrases import money, share, tokens
 from foveate.web.pieces import Words, box, button, chip, choice, entry, facts, link, notice, say
 from foveate.web.replaying import Lens
@@ -33,7 +34,12 @@ from foveate.web.widgets import RequestView
 from foveate.web.window import Window, window_of
 from foveate.wire.formats import FORMATS
 
-_COPIED: Final = {"openai": "OpenAI", "anthropic": "Anthropic", "openai-responses": "OpenAI Responses", "gemini": "Gemini"}
+_COPIED: Final = {
+    "openai": "OpenAI",
+    "anthropic": "Anthropic",
+    "openai-responses": "OpenAI Responses",
+    "gemini": "Gemini",
+}
 
 
 class _Opened(NamedTuple):
@@ -209,7 +215,13 @@ def _tools_bar(seen: Seen, call: Call) -> None:
 
     with box("row").style("align-items: flex-end; justify-content: space-between"):
         with box("row").style("align-items: flex-end"):
-            entry("Compare with call", chosen["other"], lambda value: chosen.update(other=value), width="130px", number=True)
+            entry(
+                "Compare with call",
+                chosen["other"],
+                lambda value: chosen.update(other=value),
+                width="130px",
+                number=True,
+            )
             button("Show what differs", compare, key="d")
         with box("row").style("align-items: flex-end"):
             choice("Copy as", _COPIED, "openai", lambda value: chosen.update(format=value))

@@ -46,7 +46,11 @@ def _show(seen: Seen, made: Difference) -> None:
     with box("stack"):
         same = f"{made.shared:,} messages and {tokens(made.shared_tokens)} tokens at the beginning are the same."
         if made.broke_at is None:
-            notice(f"{same} The later call only goes on where the earlier one ended.", "tip", strong="The cached prefix held.")
+            notice(
+                f"{same} The later call only goes on where the earlier one ended.",
+                "tip",
+                strong="The cached prefix held.",
+            )
         else:
             notice(f"{same} {made.why}.", "warn", strong=f"The cached prefix broke at {made.broke_at}.")
         for title, changes in (("Entered", made.entered), ("Left", made.left), ("Changed its form", made.changed)):
@@ -69,7 +73,14 @@ def _changes(title: str, changes: Sequence[Change], session: str, lens: Lens | N
 
 def _listed(place: Element, changes: Sequence[Change], most: int, session: str, lens: Lens | None) -> None:
     place.clear()
-    columns = (("Message", ""), ("Role", "hide-narrow"), ("Form", ""), ("Tokens", "number"), ("Text", ""), ("Why", "hide-narrow"))
+    columns = (
+        ("Message", ""),
+        ("Role", "hide-narrow"),
+        ("Form", ""),
+        ("Tokens", "number"),
+        ("Text", ""),
+        ("Why", "hide-narrow"),
+    )
     with place:
         with box("list", "table"):
             with box(tag="thead"), box(tag="tr"):

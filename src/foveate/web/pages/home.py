@@ -67,9 +67,7 @@ class _Home:
     async def fetch(self) -> SessionsShape:
         store = await self.desk.open()
         order: Literal["asc", "desc"] = "desc" if self.is_down else "asc"
-        return await asyncio.to_thread(
-            partial(list_sessions, store, self.words, None, self.sort, order, 0, self.limit)
-        )
+        return await asyncio.to_thread(partial(list_sessions, store, self.words, None, self.sort, order, 0, self.limit))
 
     async def refresh(self) -> None:
         try:
@@ -121,7 +119,8 @@ class _Home:
         with self.hint:
             notice(
                 "The session below is made up: a coding agent with a window of 12,000 tokens. Open it to see what its "
-                "model was shown at every call. Then drop a log of your own agent, or run `foveate import ~/.claude/projects`.",
+                "model was shown at every call. Then drop a log of your own agent, or run "
+                "`foveate import ~/.claude/projects`.",
                 "tip",
                 strong="Something to look at first.",
             )
@@ -139,12 +138,12 @@ class _Home:
 
     async def take(self, event: UploadEventArguments) -> None:
         """Import a file that was dropped; what became of it stays on the page."""
-        with self.imports, box() as place:
-            with TemporaryDirectory(prefix="foveate-") as folder:
-                path = Path(folder) / (event.file.name or "log")
-                await event.file.save(path)
-                with self.imports:
-                    await self._bring(place, path)
+        with self.imports:
+            place = box()
+        with TemporaryDirectory(prefix="foveate-") as folder:
+            path = Path(folder) / (event.file.name or "log")
+            await event.file.save(path)
+            await self._bring(place, path)
         event.sender.run_method("reset")
         await self.refresh()
 

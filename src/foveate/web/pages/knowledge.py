@@ -12,7 +12,6 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from nicegui import ui
-from nicegui.element import Element
 from nicegui.events import EChartPointClickEventArguments
 from sqlalchemy import select
 
@@ -23,7 +22,7 @@ from foveate.store.schema import knowledge_projects
 from foveate.web.desk import Desk
 from foveate.web.frame import failed, framed, headed, loaded
 from foveate.web.graphs import TYPES, knowledge_graph
-from foveate.web.pieces import Words, box, button, chip, choice, empty, facts, link, say, search
+from foveate.web.pieces import Words, box, chip, choice, empty, facts, say, search
 
 _DRAWN: Final = 300
 _FOUND: Final = 40
@@ -114,7 +113,9 @@ class _Graph:
             if not self.drawn:
                 say("Nothing is known about that.", "soft").style("padding: 24px")
                 return
-            ui.echart(knowledge_graph(self.drawn, self.chosen), on_point_click=self._clicked).classes("chart").style("height: 600px")
+            ui.echart(knowledge_graph(self.drawn, self.chosen), on_point_click=self._clicked).classes("chart").style(
+                "height: 600px"
+            )
 
     async def _clicked(self, event: EChartPointClickEventArguments) -> None:
         data: Any = event.data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -28,7 +27,17 @@ from foveate.web.widgets import LongList
 from foveate.web.window import Fates, fates_in
 
 _LONGEST: Final = 200_000
-_FATES: Final = ("verbatim", "masked", "trimmed", "superseded", "repaired", "folded", "summarised", "recalled", "dropped")
+_FATES: Final = (
+    "verbatim",
+    "masked",
+    "trimmed",
+    "superseded",
+    "repaired",
+    "folded",
+    "summarised",
+    "recalled",
+    "dropped",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +81,8 @@ class _Log:
     selection: Selection = field(default_factory=Selection)
     seen: Seen | None = None
     fates: Fates | None = None
+    # Set once it is known which calls there are, or that there are none.
+    looked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def show(self) -> None:
         info = self.opened.info
@@ -119,6 +130,7 @@ class _Log:
         """What became of each message in the last call: found out while the log is already there to read."""
         info = self.opened.info
         if self.lens is None and not info.calls:
+            self.looked.set()
             with self.fate_place:
                 link("See what becomes of each", to_session(info.session_id), "button quiet")
             return
@@ -132,6 +144,8 @@ class _Log:
         except FoveateError as error:
             with self.detail:
                 failed(error)
+        finally:
+            self.looked.set()
         self.fate_place.clear()
         if self.fates is None:
             return
@@ -165,7 +179,9 @@ class _Log:
             say(f"{len(found.positions):,} messages{order}", "soft small number")
         if not found.positions:
             with self.none:
-                say("No message is like that. Try fewer words, or another role, tool or fate.", "soft").style("padding: 24px")
+                say("No message is like that. Try fewer words, or another role, tool or fate.", "soft").style(
+                    "padding: 24px"
+                )
         self.shown.show(len(found.positions), start)
 
     async def _lines(self, first: int, count: int) -> list[dict[str, Any]]:
@@ -198,18 +214,23 @@ class _Log:
         with box("row"):
             Words("h2", f"{whole.id} · {whole.role}")
             box("grow")
-            button("Unpin" if pinned else "Pin", partial(self._pinned, whole, not pinned), "on" if pinned else "", key="p")
+            button(
+                "Unpin" if pinned else "Pin", partial(self._pinned, whole, not pinned), "on" if pinned else "", key="p"
+            )
         if pinned:
             say("Pinned: every request from here on shows it word for word.", "small soft")
         facts(_facts(whole))
         lives = box()
         ui.timer(0, partial(self._life, lives, whole), once=True)
-        text = whole.text if len(whole.text) <= _LONGEST else f"{whole.text[:_LONGEST]}\n… {len(whole.text) - _LONGEST:,} more characters"
+        text = (
+            whole.text
+            if len(whole.text) <= _LONGEST
+            else f"{whole.text[:_LONGEST]}\n… {len(whole.text) - _LONGEST:,} more characters"
+        )
         Words("pre", text, "text").style("max-height: 60vh; overflow: auto").props["tabindex"] = "0"
 
     async def _life(self, place: Element, whole: MessageWholeShape) -> None:
-        while self.seen is None and (self.lens is not None or self.opened.info.calls):
-            await asyncio.sleep(0.2)
+        await self.looked.wait()
         if self.seen is None:
             return
         seen = self.seen

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from nicegui import ui
-from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from foveate.lab.config import config_at
-from foveate.lab.policies import described
 from foveate.store import SessionInfo
-from foveate.store.leafing import Reduction
-from foveate.web.calls import Call, Calls
+from foveate.web.calls import Calls
 from foveate.web.chart import (
     CACHED,
     FRESH,
@@ -34,15 +30,14 @@ from foveate.web.desk import Desk, Seen
 from foveate.web.fates import colour
 from foveate.web.frame import framed, headed, loaded, session_tabs
 from foveate.web.links import to_call, to_session
+from foveate.web.pages.call_tables import calls_table, compactions
+from foveate.web.pages.lens import lens_form
 from foveate.web.phrases import money, share, tokens
 from foveate.web.pieces import (
     Words,
     box,
     button,
-    chip,
-    choice,
     empty,
-    entry,
     link,
     notice,
     progress,
@@ -85,8 +80,8 @@ def _opened(desk: Desk, session: str, lens: Lens | None) -> None:
         session_tabs(session, "Timeline", lens)
         with box("stack"):
             if lens is not None or not info.calls:
-                _lens_form(info, lens or Lens())
-            with_calls(desk, info, lens, partial(_show, desk))
+                lens_form(info, lens or Lens())
+            with_calls(desk, info, lens, _show)
 
     loaded(fetch, show, "Opening the session")
 
@@ -97,10 +92,9 @@ def head_of(info: SessionInfo) -> None:
     headed(info.title or info.session_id, lede, [("Sessions", "/")])
 
 
-def with_calls(desk: Desk, info: SessionInfo, lens: Lens | None, show: partial[None]) -> None:
+def with_calls(desk: Desk, info: SessionInfo, lens: Lens | None, show: Callable[[Seen], None]) -> None:
     """A place that is filled once the calls of a session are known, which may take a replay."""
-    with box() as watched:
-        pass
+    watched = box()
 
     def watch() -> None:
         worker = desk.working(info, lens or Lens())
@@ -120,12 +114,10 @@ def with_calls(desk: Desk, info: SessionInfo, lens: Lens | None, show: partial[N
             timer.cancel()
             watched.clear()
 
-    with watched:
-        watched.move(target_index=0)
     loaded(fetch, show, "Reading the calls")
 
 
-def _show(desk: Desk, seen: Seen) -> None:
+def _show(seen: Seen) -> None:
     found = seen.calls
     if not found.calls:
         reason = seen.replay.reason if seen.replay is not None else "No request was recorded."
@@ -135,8 +127,8 @@ def _show(desk: Desk, seen: Seen) -> None:
         _warn(seen)
         _figures(found)
         _chart(seen)
-        _compactions(seen)
-        _calls(seen)
+        compactions(seen)
+        calls_table(seen)
         if seen.lens is None:
             with box("row"):
                 say("What if it had been another policy or budget?", "soft small")
@@ -163,7 +155,11 @@ def _figures(found: Calls) -> None:
     stats(
         [
             ("Calls", f"{len(calls):,}", f"{calls[-1].turn:,} turns" if calls[-1].turn else ""),
-            ("Largest window", tokens(peak.tokens), f"of {tokens(limit)} allowed" if limit is not None else "no budget"),
+            (
+                "Largest window",
+                tokens(peak.tokens),
+                f"of {tokens(limit)} allowed" if limit is not None else "no budget",
+            ),
             ("Compactions", f"{compactions:,}", _reasons(found)),
             ("Cached", share(cached, sent), "of all input tokens, predicted"),
             ("Input cost", money(found.cost, found.unit), _unit(found)),
@@ -191,12 +187,17 @@ def _chart(seen: Seen) -> None:
     with box("card"):
         with box("title"):
             Words("h2", "Every call, and what its window was made of")
-            say("Point at a call to read it, click to open it. Drag the slider below, or Ctrl and the wheel, to zoom.", "soft small")
+            say(
+                "Point at a call to read it, click to open it. Drag the slider below, or Ctrl and the wheel, to zoom.",
+                "soft small",
+            )
         with box("row").style("padding: 8px 20px 0"):
             _legend(found)
         chart = ui.echart(chart_of(found)).classes("chart").style(f"height: {HEIGHT}px")
         chart.props["role"] = "img"
-        chart.props["aria-label"] = f"The window of {len(found.calls):,} calls by fate; the table below has the same numbers"
+        chart.props["aria-label"] = (
+            f"The window of {len(found.calls):,} calls by fate; the table below has the same numbers"
+        )
     ui.timer(0, lambda: ui.run_javascript(_CLICKABLE % chart.id), once=True)
 
     def opened(event: GenericEventArguments) -> None:
@@ -204,7 +205,13 @@ def _chart(seen: Seen) -> None:
 
     ui.on("call_clicked", opened)
     if len(found.calls) > MOST:
-        chart.on("chart:datazoom", partial(_zoomed, chart, found), ["start", "end", "batch"], throttle=0.4, leading_events=False)
+        chart.on(
+            "chart:datazoom",
+            partial(_zoomed, chart, found),
+            ["start", "end", "batch"],
+            throttle=0.4,
+            leading_events=False,
+        )
 
 
 def _zoomed(chart: ui.echart, found: Calls, event: GenericEventArguments) -> None:
@@ -237,134 +244,3 @@ def _legend(found: Calls) -> None:
             shown.props["title"] = TRIGGERS[trigger][1]
         for name, shade in (("cached", CACHED), ("fresh", FRESH), ("cost as sent", SENT), ("untouched", UNTOUCHED)):
             Words("span", name).style(f"--fate: {shade}")
-
-
-def _compactions(seen: Seen) -> None:
-    made = [(call, one) for call in seen.calls.calls for one in call.reductions]
-    if not made:
-        return
-    with box("card"):
-        with box("title"):
-            Words("h2", "Compactions")
-            say("Everything else was sent as the call before, and more.", "soft small")
-        with box("scroll") as place:
-            _listed(place, seen, made, _LISTED)
-
-
-def _listed(place: Element, seen: Seen, made: Sequence[tuple[Call, Reduction]], most: int) -> None:
-    place.clear()
-    with place:
-        with box("list", "table"):
-            with box(tag="thead"), box(tag="tr"):
-                for name, kind in (("Call", "number"), ("Because", ""), ("History", "number"), ("Reason", ""), ("Passes", "hide-narrow")):
-                    Words("th", name, kind)
-            with box(tag="tbody"):
-                for call, one in list(made)[:most]:
-                    _compaction(seen, call, one)
-        if len(made) > most:
-            with box("row").style("justify-content: center; padding: 10px"):
-                button(f"Show all {len(made):,}", lambda: _listed(place, seen, made, len(made)))
-
-
-def _compaction(seen: Seen, call: Call, one: Reduction) -> None:
-    with box(tag="tr"):
-        with box("number", "td"):
-            link(f"{call.number:,}", to_call(seen.info.session_id, call.number, seen.lens))
-        with box(tag="td"):
-            shown = Words("span", one.trigger, "chip dot").style(f"--fate: {trigger_colour(one.trigger)}")
-            shown.props["title"] = TRIGGERS.get(one.trigger, ("", ""))[1]
-        Words("td", f"{tokens(one.before)} → {tokens(one.after)}", "number")
-        Words("td", one.reason)
-        Words("td", ", ".join(one.passes), "hide-narrow soft")
-
-
-def _calls(seen: Seen) -> None:
-    with box("card"):
-        with box("title"):
-            Words("h2", "Calls")
-            box("grow")
-
-            def opened(given: str) -> None:
-                if given.strip().isdigit():
-                    ui.navigate.to(to_call(seen.info.session_id, seen.calls.nearest(int(given)).number, seen.lens))
-
-            entry("Go to call", "", opened, width="110px", number=True)
-        with box("scroll") as place:
-            _page_of_calls(place, seen, 0)
-
-
-def _page_of_calls(place: Element, seen: Seen, first: int) -> None:
-    calls = seen.calls.calls
-    columns = (
-        ("Call", "number"), ("Turn", "number hide-narrow"), ("Tokens", "number"), ("Window", ""),
-        ("Cached", "number"), ("Cost", "number hide-narrow"), ("Compaction", ""),
-    )  # fmt: skip
-    place.clear()
-    with place:
-        with box("list", "table"):
-            with box(tag="thead"), box(tag="tr"):
-                for name, kind in columns:
-                    Words("th", name, kind)
-            with box(tag="tbody"):
-                for call in calls[first : first + _LISTED]:
-                    _call_row(seen, call)
-        if len(calls) > _LISTED:
-            with box("row").style("justify-content: center; padding: 10px"):
-                earlier = button("Earlier", lambda: _page_of_calls(place, seen, first - _LISTED), "quiet")
-                say(f"{first + 1:,}–{min(first + _LISTED, len(calls)):,} of {len(calls):,}", "soft small")
-                later = button("Later", lambda: _page_of_calls(place, seen, first + _LISTED), "quiet")
-            for made, off in ((earlier, first == 0), (later, first + _LISTED >= len(calls))):
-                if off:
-                    made.props["disabled"] = True
-
-
-def _call_row(seen: Seen, call: Call) -> None:
-    with box(tag="tr"):
-        with box("number", "td"):
-            link(f"{call.number:,}", to_call(seen.info.session_id, call.number, seen.lens))
-        Words("td", f"{call.turn:,}", "number hide-narrow soft")
-        Words("td", f"{call.tokens:,}", "number")
-        with box(tag="td").style("min-width: 120px; width: 30%"):
-            meter(call.parts, call.budget or call.tokens)
-        Words("td", share(call.cached, call.tokens), "number")
-        Words("td", money(call.cost, seen.calls.unit), "number hide-narrow")
-        with box(tag="td"):
-            for one in call.reductions:
-                chip(one.trigger, "dot").style(f"--fate: {trigger_colour(one.trigger)}")
-
-
-def meter(parts: dict[str, int], whole: int, kind: str = "") -> None:
-    """A bar of what a window is made of, as wide as its budget."""
-    with box(f"meter {kind}") as bar:
-        bar.props["role"] = "img"
-        bar.props["aria-label"] = ", ".join(f"{name} {size:,} tokens" for name, size in parts.items())
-        for name, size in parts.items():
-            piece = box().style(f"width: {100 * size / max(whole, sum(parts.values()), 1):.3f}%; background: {colour(name)}")
-            piece.props["title"] = f"{name}: {size:,} tokens"
-
-
-def _lens_form(info: SessionInfo, lens: Lens) -> None:
-    """What the session is looked at through, and a way to change it."""
-    chosen = {"policy": lens.policy, "budget": str(lens.budget or ""), "model": lens.model or ""}
-
-    def again() -> None:
-        budget = int(chosen["budget"]) if chosen["budget"].isdigit() and int(chosen["budget"]) > 0 else None
-        ui.navigate.to(to_session(info.session_id, Lens(policy=chosen["policy"], budget=budget, model=chosen["model"].strip() or None)))
-
-    names = {one.name: one.name for one in described(config_at()) if one.kind != "baseline"}
-    with box("card padded"):
-        with box("row").style("align-items: flex-end"):
-            with box("grow").style("flex-basis: 320px"):
-                Words("h2", "As Foveate would have sent it")
-                why = (
-                    "Its requests were recorded; here they are made again under other terms."
-                    if info.calls
-                    else "The log does not say what its agent sent, so every call is made again from what was said before it."
-                )
-                say(f"{why} No model is asked.", "soft small")
-            choice("Policy", names, lens.policy, lambda value: chosen.update(policy=value))
-            entry("Budget, tokens", chosen["budget"], lambda value: chosen.update(budget=value), width="130px", number=True)
-            entry("Model, for prices", chosen["model"], lambda value: chosen.update(model=value), width="190px")
-            button("Replay", again, "main")
-            if info.calls:
-                link("Back to what was recorded", to_session(info.session_id), "button quiet")

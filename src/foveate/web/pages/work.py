@@ -73,8 +73,12 @@ def _runs(store: Store, wanted: str) -> list[_Run]:
         if progress.begun is None:
             continue
         is_open = progress.status == "running"
-        status = progress.status if not is_open else "running" if is_held(lock_of(store, info.session_id)) else "stopped"
-        sessions = sorted((one for one in infos if one.tags.get("run") == info.session_id), key=lambda one: one.created_at)
+        status = (
+            progress.status if not is_open else "running" if is_held(lock_of(store, info.session_id)) else "stopped"
+        )
+        sessions = sorted(
+            (one for one in infos if one.tags.get("run") == info.session_id), key=lambda one: one.created_at
+        )
         runs.append(_Run(name=info.session_id, status=status, progress=progress, sessions=tuple(sessions)))
     return runs
 
@@ -92,7 +96,9 @@ def _show_runs(runs: Sequence[_Run]) -> None:
             done = sum(task.status == "completed" for task in run.tasks)
             with box("card padded"):
                 with box("row"):
-                    link(run.title or run.name, f"/work?{urlencode({'run': run.name})}").style("font-weight: 620; font-size: 16px")
+                    link(run.title or run.name, f"/work?{urlencode({'run': run.name})}").style(
+                        "font-weight: 620; font-size: 16px"
+                    )
                     chip(run.status, _KINDS.get(run.status, ""))
                     box("grow")
                     say(f"{done:,} of {len(run.tasks):,} tasks, {len(run.sessions):,} agents", "soft small")
@@ -177,9 +183,16 @@ class _Plan:
                 notice(reason, "bad", strong="It failed.")
             if attempt is not None and attempt.review is not None:
                 verdict = "approved" if attempt.review.approved else "sent back"
-                facts([("Review", f"{verdict} by {attempt.review.persona}"), *(("", one) for one in attempt.review.comments)])
+                facts(
+                    [
+                        ("Review", f"{verdict} by {attempt.review.persona}"),
+                        *(("", one) for one in attempt.review.comments),
+                    ]
+                )
             if attempt is not None and attempt.diff:
-                Words("pre", attempt.diff[:_DIFF], "text").style("max-height: 300px; overflow: auto").props["tabindex"] = "0"
+                Words("pre", attempt.diff[:_DIFF], "text").style("max-height: 300px; overflow: auto").props[
+                    "tabindex"
+                ] = "0"
         with self.detail:
             _agents("What its agents saw", [one for one in self.run.sessions if one.tags.get("task") == task_id])
 

@@ -1,0 +1,161 @@
+"""Chatting: templates, how a chat goes on, and messages, whose answers come as they are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Body, Depends, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from foveate.api.asking import SessionId, StoreHere
+from foveate.api.failures import answers
+from foveate.api.room import Room, Told
+from foveate.chat.finding import TemplateFolders
+from foveate.chat.saving import saved_template
+
+router = APIRouter(tags=["Chats"])
+
+
+def _room(request: Request) -> Room:
+    room: Room = request.app.state.room
+    return room
+
+
+RoomHere = Annotated[Room, Depends(_room)]
+
+
+class TemplateShape(BaseModel):
+    """A template that can be chosen."""
+
+    name: str = Field(examples=["chat"])
+    source: Literal["vault", "system"]
+    path: str | None
+
+
+class TemplateWholeShape(TemplateShape):
+    """A template as it is in its file."""
+
+    description: str
+    text: str
+    sha256: str
+    notes: list[str] = Field(description="What is odd about it; it works all the same.")
+
+
+class ModeShape(BaseModel):
+    """How a chat goes on."""
+
+    endless: bool
+    template: str = Field(examples=["chat"])
+
+
+class ChatShape(ModeShape):
+    """A chat: who answers, how it goes on, and how full the window is."""
+
+    session: str
+    model: str
+    why: str = Field(description="Why this model answers.")
+    messages: int
+    tokens: int = Field(description="What a request would have now.")
+    limit: int | None
+    fates: dict[str, tuple[int, int]] = Field(description="For each fate: items of the request, and their tokens.")
+
+
+class SayShape(BaseModel):
+    """Something to say."""
+
+    text: str = Field(min_length=1, examples=["Good morning!"])
+
+
+class ModeWish(BaseModel):
+    """How a chat is to go on; without a template, as before."""
+
+    endless: bool
+    template: str | None = Field(default=None, examples=["coding"])
+
+
+@router.get("/context/templates", summary="List templates", responses=answers())
+def list_templates(
+    room: RoomHere,
+    vault_name: Annotated[
+        str | None, Query(description="The vault; one that is not this server's has the system's templates only.")
+    ] = None,
+) -> list[TemplateShape]:
+    """The templates that can be chosen: those of the vault, then those of the system."""
+    place = room.chats.place
+    folders = place.folders
+    if vault_name is not None and vault_name != place.vault_name:
+        folders = TemplateFolders(None, folders.system, folders.folder)
+    return [TemplateShape(name=one.name, source=one.source, path=str(one.path)) for one in folders.available()]
+
+
+@router.get("/context/templates/{name:path}", summary="One template", responses=answers())
+def one_template(room: RoomHere, name: str) -> TemplateWholeShape:
+    """A template as it is in its file."""
+    found = room.chats.place.folders.load(name)
+    return TemplateWholeShape(
+        name=found.name,
+        source=found.source,
+        path=str(found.path),
+        description=found.description,
+        text=found.text,
+        sha256=found.sha256,
+        notes=list(found.notes),
+    )
+
+
+@router.put("/context/templates/{name:path}", summary="Write a template into the vault", responses=answers())
+def write_template(room: RoomHere, name: str, text: Annotated[str, Body(embed=True)]) -> TemplateWholeShape:
+    """Write a template into the vault, where it comes before the system's of the same name."""
+    saved_template(room.chats.place.folders, name, text)
+    return one_template(room, name)
+
+
+@router.get("/chats/{session_id:path}/state", summary="One chat", responses=answers())
+def one_chat(room: RoomHere, store: StoreHere, session_id: SessionId) -> ChatShape:
+    """Who answers in a chat, how it goes on, and how full the window is."""
+    chosen, _ = room.answering()
+    mode = room.mode(session_id)
+    info = store.find(session_id)
+    view = room.preview(session_id) if info is not None and info.messages else None
+    return ChatShape(
+        session=session_id,
+        model=chosen.name,
+        why=chosen.why,
+        endless=mode.endless,
+        template=mode.template,
+        messages=info.messages if info is not None else 0,
+        tokens=view.tokens if view is not None else 0,
+        limit=view.budget.limit if view is not None and view.budget is not None else None,
+        fates=view.fates if view is not None else {},
+    )
+
+
+@router.put("/chats/{session_id:path}/mode", summary="Switch endless mode and template", responses=answers(409))
+def switch(room: RoomHere, session_id: SessionId, wish: ModeWish) -> ModeShape:
+    """Go on endlessly by a template, or with the plain history."""
+    mode = room.switch(session_id, endless=wish.endless, template=wish.template)
+    return ModeShape(endless=mode.endless, template=mode.template)
+
+
+@router.post("/chats/{session_id:path}/messages", summary="Say something", responses=answers(409))
+def say(room: RoomHere, session_id: SessionId, said: SayShape) -> StreamingResponse:
+    """Say something; the answer comes as server-sent events.
+
+    `text` is a piece of the answer, `call` and `result` are the tools', `diagnostic` says what went wrong without
+    costing the answer, and the last is `done` with the message's id and the calls it took, or `error`.
+    """
+    return StreamingResponse(_events(room.heard(session_id, said.text)), media_type="text/event-stream")
+
+
+@router.post("/chats/{session_id:path}/retry", summary="Ask again", responses=answers(409))
+def retry(room: RoomHere, session_id: SessionId) -> StreamingResponse:
+    """Have what was said last answered, if its answer failed; events as for a message."""
+    return StreamingResponse(_events(room.heard(session_id, None)), media_type="text/event-stream")
+
+
+def _events(told: Iterator[Told]) -> Iterator[str]:
+    for one in told:
+        yield f"event: {one.kind}\ndata: {json.dumps(one.facts, ensure_ascii=False)}\n\n"

@@ -1,0 +1,1 @@
+"""Scripts: Markdown files whose headings are steps that a model carries out, one after the other."""

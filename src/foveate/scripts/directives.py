@@ -1,0 +1,161 @@
+"""Directives: the lines with `@` at the start of a step, and what each may say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final, NamedTuple
+
+from foveate.scripts.dates import PATTERNS, unknown_patterns
+from foveate.scripts.script import Cache, Input, Output, Runs, Tools, WriteMode
+
+_LINE: Final = re.compile(r"@([A-Za-z][\w-]*):?(?:[ \t]+(.*)|[ \t]*)")
+_OPTIONS: Final = re.compile(r"(.*?)[ \t]*\(([^()]*)\)")
+_VARIABLE: Final = re.compile(r"[\w-]+")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_FLAGS: Final = ("required", "refs_only", "properties")
+# A century; nobody waits longer, and no sum of it and a time is too large.
+_LONGEST: Final = 100 * 366 * 86_400
+_MOST: Final = 1_000_000
+
+
+class Directive(NamedTuple):
+    """How the value of a directive is read, what it must be, and whether a step may have several."""
+
+    read: Callable[[str], Any]
+    must_be: str
+    repeated: bool = False
+
+
+class WrongError(ValueError):
+    """A value is not what it must be, for a reason of its own."""
+
+
+def directive_in(line: str) -> tuple[str, str] | None:
+    """The name and the value of a directive, if a line is one."""
+    found = _LINE.fullmatch(line.strip(" \t"))
+    if found is None:
+        return None
+    name = found.group(1).lower()
+    dashed, joined = name.replace("_", "-"), name.replace("-", "_")
+    return next((one for one in (dashed, joined) if one in DIRECTIVES), found.group(1)), (found.group(2) or "").strip()
+
+
+def _text(value: str) -> str:
+    if not value:
+        raise ValueError
+    return value
+
+
+def _input(value: str) -> Input:
+    options: dict[str, Any] = {}
+    found = _OPTIONS.fullmatch(value)
+    if found is not None:
+        value = found.group(1)
+        for option in filter(None, (one.strip() for one in found.group(2).split(","))):
+            options |= _option(option)
+    kind, _, name = value.partition(":")
+    match kind.strip():
+        case "file":
+            return Input(kind="file", name=_path(name), **options)
+        case "variable":
+            if "properties" in options:
+                raise WrongError("`properties` are those of a file, and a variable has none")
+            return Input(kind="variable", name=_variable(name), **options)
+        case _:
+            raise ValueError
+
+
+def _option(option: str) -> dict[str, Any]:
+    name, equals, value = option.partition("=")
+    name = name.strip().replace("-", "_")
+    if name in _FLAGS and not equals:
+        return {name: True}
+    if name == "head" and equals:
+        return {"head": _number(value, least=1)}
+    raise WrongError(f"the option {option!r} is not known; known are {', '.join(_FLAGS)} and head=N, N lines")
+
+
+def _output(value: str) -> Output:
+    kind, _, name = value.partition(":")
+    match kind.strip():
+        case "context" if not name:
+            return Output(kind="context")
+        case "file":
+            return Output(kind="file", name=_path(name))
+        case "variable":
+            return Output(kind="variable", name=_variable(name))
+        case _:
+            raise ValueError
+
+
+def _path(name: str) -> str:
+    name = name.strip()
+    path = PurePosixPath(name)
+    if not name or "\0" in name or path.name in ("", ".."):
+        raise ValueError
+    if path.is_absolute() or ".." in path.parts:
+        raise WrongError(f"{name!r} leads out of the vault; give a path inside it")
+    return _header(path.as_posix())
+
+
+def _header(value: str) -> str:
+    if unknown := unknown_patterns(_text(value)):
+        known = ", ".join(f"{{{one}}}" for one in PATTERNS)
+        raise WrongError(f"{{{unknown[0]}}} is no date; known are {known}")
+    return value
+
+
+def _variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name.strip()):
+        raise WrongError(f"{name.strip()!r} is no name of a variable; use letters, digits, - and _")
+    return name.strip()
+
+
+def _tools(value: str) -> tuple[Tools, ...]:
+    known: dict[str, Tools] = {"vault": "vault", "recall": "recall"}
+    names = re.split(r"[\s,]+", value.lower())
+    if names == ["none"]:
+        return ()
+    return tuple(dict.fromkeys(known[name] for name in names))
+
+
+def _runs(value: str) -> Runs:
+    return "all" if value.lower() == "all" else _number(value)
+
+
+def _number(value: str, *, least: int = 0) -> int:
+    value = value.strip()
+    if not value.isascii() or not value.isdecimal() or len(value) > 9 or not least <= int(value) <= _MOST:
+        raise ValueError
+    return int(value)
+
+
+def _cache(value: str) -> Cache | None:
+    words: dict[str, Cache | None] = {"session": "session", "daily": "daily", "weekly": "weekly", "none": None}
+    said = value.lower()
+    if said in words:
+        return words[said]
+    seconds = _number(said[:-1], least=1) * _SECONDS[said[-1:]]
+    if seconds > _LONGEST:
+        raise ValueError
+    return seconds
+
+
+def _write_mode(value: str) -> WriteMode:
+    known: dict[str, WriteMode] = {"append": "append", "replace": "replace", "new": "new"}
+    return known[value.lower()]
+
+
+DIRECTIVES: Final[Mapping[str, Directive]] = {
+    "model": Directive(_text, "a model's name, an alias, or none"),
+    "context-helper": Directive(_text, "the name of a template"),
+    "input": Directive(_input, "file:PATH or variable:NAME, with options in parentheses behind it", repeated=True),
+    "output": Directive(_output, "context, variable:NAME or file:PATH", repeated=True),
+    "tools": Directive(_tools, "none, vault, recall, or vault, recall"),
+    "recent_runs": Directive(_runs, "a number of runs, 0 for none, or all"),
+    "cache": Directive(_cache, "session, daily, weekly, none, or a time such as 30s, 10m, 2h, 1d"),
+    "header": Directive(_header, "the text of a heading"),
+    "write_mode": Directive(_write_mode, "append, replace or new"),
+}

@@ -1,0 +1,147 @@
+"""Chats over HTTP: templates, endless mode, answers as they are written, failures that are seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from foveate.api import Place, create_app
+from tests.scripted_model import Payload, ScriptedModel, ScriptError, call, scripted_model, text
+
+
+def reply(payload: Payload) -> dict[str, Any]:
+    last = payload["messages"][-1]
+    said = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
+    if last["role"] == "tool":
+        return text(f"It says: {said}")
+    if "fail" in said:
+        raise ScriptError("the script fails")
+    if "note" in said:
+        return call("read_file", path="note.md", number=len(payload["messages"]))
+    return text(f"You said {said[:20]}")
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with scripted_model(reply) as running:
+        yield running
+
+
+@pytest.fixture
+def client(tmp_path: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    for name, value in model.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "note.md").write_text("Buy lemons.")
+    place = Place(store=tmp_path / "a.db", system=tmp_path / "system", vault=vault, model="openai-chat:scripted")
+    with TestClient(create_app(place), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def events(client: TestClient, path: str, **body: Any) -> list[tuple[str, dict[str, Any]]]:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    blocks = [block.split("\n") for block in answer.text.strip().split("\n\n")]
+    return [(block[0].removeprefix("event: "), json.loads(block[1].removeprefix("data: "))) for block in blocks]
+
+
+def test_templates_are_listed_with_name_source_and_path(client: TestClient) -> None:
+    listed = client.get("/api/context/templates").json()
+    assert [one["name"] for one in listed] == ["chat", "coding", "goal-oriented", "research"]
+    assert {one["source"] for one in listed} == {"system"}
+    assert Path(listed[0]["path"]).is_file()
+
+
+def test_a_template_written_into_the_vault_comes_before_the_systems(client: TestClient, tmp_path: Path) -> None:
+    written = client.put("/api/context/templates/chat", json={"text": "Mine: {{ topic }}"})
+    assert written.json()["source"] == "vault"
+    listed = client.get("/api/context/templates", params={"vault_name": "vault"}).json()
+    assert (listed[0]["name"], listed[0]["source"]) == ("chat", "vault")
+    other = client.get("/api/context/templates", params={"vault_name": "elsewhere"}).json()
+    assert {one["source"] for one in other} == {"system"}, "another vault has the system's templates only"
+    assert client.get("/api/context/templates/chat").json()["text"] == "Mine: {{ topic }}"
+
+
+@pytest.mark.parametrize("name", ["../outside", "a/b/c", "_hidden", ".dot"])
+def test_a_template_cannot_be_written_elsewhere(client: TestClient, tmp_path: Path, name: str) -> None:
+    client.get("/api/context/templates")
+    before = sorted(tmp_path.rglob("*.md"))
+    refused = client.put(f"/api/context/templates/{name.replace('..', '%2e%2e')}", json={"text": "x"})
+    assert refused.status_code in (404, 422)
+    assert sorted(tmp_path.rglob("*.md")) == before
+
+
+def test_an_answer_comes_in_events_and_is_in_the_log(client: TestClient) -> None:
+    told = events(client, "/api/chats/one/messages", text="Good morning")
+    assert [kind for kind, _ in told] == ["text", "done"]
+    assert told[-1][1]["text"] == "You said Good morning"
+    assert told[-1][1]["calls"] == [1]
+    listed = client.get("/api/sessions/one/messages").json()
+    assert [one["preview"] for one in listed["messages"]] == ["Good morning", "You said Good morning"]
+
+
+def test_tools_of_the_vault_are_told_of(client: TestClient) -> None:
+    told = events(client, "/api/chats/one/messages", text="What is in my note?")
+    assert [kind for kind, _ in told] == ["call", "result", "text", "done"]
+    assert told[1][1]["text"].startswith("Buy lemons.")
+    assert "Buy lemons." in told[-1][1]["text"]
+
+
+def test_a_failed_answer_says_why_and_can_be_asked_for_again(client: TestClient, model: ScriptedModel) -> None:
+    told = events(client, "/api/chats/one/messages", text="please fail")
+    assert told[-1][0] == "error"
+    assert "the script fails" in told[-1][1]["error"]
+    assert [one["preview"] for one in client.get("/api/sessions/one/messages").json()["messages"]] == ["please fail"]
+    assert events(client, "/api/chats/one/retry")[-1][0] == "error"
+
+
+def test_endless_mode_is_switched_and_remembered(client: TestClient) -> None:
+    events(client, "/api/chats/one/messages", text="Hello")
+    mode = client.put("/api/chats/one/mode", json={"endless": True, "template": "coding"}).json()
+    assert mode == {"endless": True, "template": "coding"}
+    events(client, "/api/chats/one/messages", text="Hello again")
+    state = client.get("/api/chats/one/state").json()
+    assert (state["endless"], state["template"], state["messages"]) == (True, "coding", 4)
+    assert state["tokens"] > 0
+    assert state["limit"] == 16_000
+    calls = client.get("/api/sessions/one/calls").json()
+    assert "endless:coding" in json.dumps(calls)
+    assert client.put("/api/chats/one/mode", json={"endless": False}).json()["endless"] is False
+
+
+def test_an_unknown_template_is_refused_by_name(client: TestClient) -> None:
+    refused = client.put("/api/chats/one/mode", json={"endless": True, "template": "nowhere"})
+    assert refused.status_code == 422
+    assert "there are chat, coding" in json.dumps(refused.json())
+
+
+def test_a_template_that_breaks_costs_no_answer_and_is_seen(client: TestClient, tmp_path: Path) -> None:
+    client.put("/api/context/templates/mine", json={"text": "{{ topic }}"})
+    client.put("/api/chats/one/mode", json={"endless": True, "template": "mine"})
+    (tmp_path / "vault" / "AssistantMD" / "ContextTemplates" / "mine.md").unlink()
+    told = events(client, "/api/chats/one/messages", text="Hello")
+    assert [kind for kind, _ in told] == ["diagnostic", "text", "done"]
+    assert told[0][1]["phase"] == "template_load"
+    assert "mine" in told[0][1]["subject"]
+    seen = client.get("/api/sessions/one/diagnostics").json()
+    assert "template_failed" in json.dumps(seen)
+
+
+def test_nothing_is_no_message(client: TestClient) -> None:
+    assert client.post("/api/chats/one/messages", json={"text": ""}).status_code == 422
+    refused = client.post("/api/chats/one/messages", json={"text": "  "})
+    assert refused.status_code == 422
+    assert "empty" in refused.json()["error"]
+
+
+def test_the_transcript_is_in_the_vault(client: TestClient, tmp_path: Path) -> None:
+    events(client, "/api/chats/one/messages", text="Keep this")
+    assert "Keep this" in (tmp_path / "vault" / "AssistantMD" / "Chats" / "one.md").read_text()
