@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from foveate.errors import ConfigError, UnknownReferenceError
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.models import JournalTask, MapEntry, Node
+from foveate.knowledge.project import checked_name, project_of
 from foveate.store import Store
 from tests.knowledge import projects
 
@@ -346,7 +349,18 @@ def test_projects_do_not_see_each_other(knowledge: Knowledge) -> None:
     assert knowledge.new_id("pattern") == other.new_id("pattern") == "pattern-001"
 
 
-@pytest.mark.parametrize("name", ["", " ", "x" * 201, "a\0"])
+def test_a_project_has_the_name_that_is_given_or_that_of_its_folder(tmp_path: Path) -> None:
+    """Whatever a folder may be called; who gives a name that is none is told so."""
+    assert project_of(tmp_path / "shop" / ".." / "花园") == "花园"
+    assert project_of(tmp_path / "shop", "other") == "other"
+    assert project_of(Path("/")) == "default"
+    assert project_of(tmp_path / ("x" * 250)) == "x" * 200
+    assert checked_name(project_of(tmp_path / "caf\udce9"))
+    with pytest.raises(ConfigError, match=r"`project` '' is no name"):
+        project_of(tmp_path, "")
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 201, "a\0", "half \ud800"])
 def test_a_project_needs_a_name(name: str, tmp_path: object) -> None:
     with Store(f"{tmp_path}/a.db") as store, pytest.raises(ConfigError, match=r"`project` .* is no name"):
         Knowledge(store, name)

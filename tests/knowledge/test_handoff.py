@@ -140,6 +140,11 @@ blockers: none
     assert handoff.blockers == ()
 
 
+def test_a_sentence_that_begins_like_a_handoff_is_free_text() -> None:
+    found = read_handoff("outcome: it works. Watch out for the cache.").handoff
+    assert found.salvaged and [one.issue for one in found.gotchas] == ["Watch out for the cache."]
+
+
 def test_files_outside_the_project_are_not_salvaged() -> None:
     found = salvaged_handoff("See /etc/passwd, ../other/secret.txt and src/money.py.")
     assert [one.file for one in found.dependencies_for_next] == ["src/money.py"]

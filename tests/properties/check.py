@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import foveate
 from foveate.invariants import Facts, broken
 from foveate.views.draft import Draft, PassContext, pass_name
 from tests.validity import problems
+
+from foveate.chat.templates import template_of
+from foveate.chat.working_view import Keeping, endless_policy
 
 from .play import BUDGETS, POLICIES, Player, random_ops
 
@@ -44,6 +48,23 @@ class Checked:
         return result
 
 
+_TEMPLATE = template_of(
+    "{{ topic }}\n{{ constraints }}\n{{ ledger }}\n{{ tool_results }}\n{{ recent_turns }}\n{{ reflections }}".encode(),
+    name="all",
+    source="system",
+    path=Path("all.md"),
+)
+ENDLESS = [
+    endless_policy(_TEMPLATE, keeping)
+    for keeping in (
+        Keeping(),
+        Keeping(runs=1, threshold=300),
+        Keeping(runs=0, every_turn=True),
+        Keeping(runs=None),
+    )
+]
+
+
 @dataclass
 class Outcome:
     """What one random session showed."""
@@ -56,7 +77,7 @@ class Outcome:
 def check_session(rng: random.Random, count: int, *, replay: bool = True) -> Outcome:
     """Play a random session and check every promise at every compile."""
     budget = rng.choice(BUDGETS)
-    policy = foveate.POLICIES[rng.choice(POLICIES)]
+    policy = rng.choice([*(foveate.POLICIES[name] for name in POLICIES), *ENDLESS])
     options: dict[str, Any] = {"budget": budget, "policy": policy, "passes": [Checked(one) for one in policy.passes]}
     session = foveate.Session(system=rng.choice((None, "Be brief.")), **options)
     player, outcome = Player(session), Outcome()

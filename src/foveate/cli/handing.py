@@ -75,7 +75,7 @@ def ingest_command(
         from foveate.lab.config import config_at
 
         text = _text(file)
-        read = read_handoff(text) if lenient else None
+        read = read_handoff(text, changed=changed or ()) if lenient else None
         handoff = read.handoff if read is not None else parse_handoff(text, changed=changed or ())
         for problem in read.problems if read is not None else ():
             say(f"salvaged: {shown(problem)}")

@@ -31,6 +31,7 @@ from foveate.cli.source import reported
 from foveate.cli.transcript import transcript_command
 from foveate.cli.transfer import delete_command, export_command, fork_command
 from foveate.cli.work import work_app
+from foveate.cli.workflow import workflow_app
 
 app = typer.Typer(
     name="foveate",
@@ -93,6 +94,7 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
 for _panel, _commands in _PANELS.items():
     for _name, _command in _commands.items():
         app.command(_name, rich_help_panel=_panel)(_command)
+app.add_typer(workflow_app, name="workflow", rich_help_panel="Chats")
 app.add_typer(work_app, name="work", rich_help_panel="Agents")
 app.command("context", rich_help_panel="Agents")(context_command)
 app.add_typer(knowledge_app, name="knowledge", rich_help_panel="Agents")

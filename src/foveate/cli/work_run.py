@@ -14,11 +14,11 @@ import typer
 
 from foveate.agents import PERSONAS
 from foveate.agents.reviewer import known_persona
-from foveate.integrations.models import LOCAL, LOCAL_BUDGET, driver_for
 from foveate.cli.output import say
 from foveate.cli.source import BAD_INPUT
 from foveate.cli.work_screen import Screen
 from foveate.errors import ConfigError, FoveateError
+from foveate.integrations.models import LOCAL, LOCAL_BUDGET, driver_for
 from foveate.knowledge.project import project_of
 from foveate.lab.config import config_at
 from foveate.session import Session

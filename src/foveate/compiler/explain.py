@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from foveate.errors import UnknownReferenceError
 from foveate.log.events import (
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from foveate.compiler.compiled import CompiledContext
+
+_PREVIEW: Final = 80
+# A long output is not read for its first words.
+_LOOKED_AT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +138,9 @@ class Explanation:
 def explained(view: CompiledContext, left_out: dict[str, str]) -> Explanation:
     """The account of a compiled context, found by comparing it with the log."""
     decision = view.decision
-    # In one go: of a long log most is read from its store.
-    bodies = [body for body in _bodies(view) if not isinstance(body, MessageAppended)]
+    said, bodies = _read(view)
     diagnostics = [body for body in bodies if isinstance(body, DiagnosticRecorded)]
-    fates = tuple(_fates(view, left_out, _Made(view, bodies)))
+    fates = tuple(_fates(view, said, left_out, _Made(view, bodies)))
     return Explanation(
         call=view.number,
         strategy=view.strategy,
@@ -221,14 +224,41 @@ class _Made:
         )
 
 
-def _bodies(view: CompiledContext) -> Iterator[Body]:
+class _Said(NamedTuple):
+    """A message in a line, with its tokens as it was said."""
+
+    id: str
+    role: str
+    preview: str
+    tokens: int
+
+
+def _read(view: CompiledContext) -> tuple[list[_Said], list[Body]]:
+    """The messages of the log in a line each, and what else happened; in one go, as most of it may be in a store."""
+    # What stands as it was said is counted already.
+    known = {item.id: item.tokens for item in view.items if item.fate == "verbatim"}
+    said: list[_Said] = []
+    bodies: list[Body] = []
     context = view.state.context
     for event in context.log.events(0, context.length):
-        yield event.body
-    yield from view.proposed
+        if isinstance(event.body, MessageAppended):
+            message = event.body.message
+            tokens = known.get(message.id)
+            counted = view.count(message) if tokens is None else tokens
+            said.append(_Said(message.id, message.role, _preview(message), counted))
+        else:
+            bodies.append(event.body)
+    return said, [*bodies, *view.proposed]
 
 
-def _fates(view: CompiledContext, left_out: dict[str, str], made: _Made) -> Iterator[FateRecord]:
+def _preview(message: Message) -> str:
+    calls = " ".join(f"→ {call.name} {call.arguments[:_LOOKED_AT]}" for call in message.calls)
+    text = f"{message.text[:_LOOKED_AT]} {calls}"
+    words = " ".join(text[:_LOOKED_AT].split())
+    return words if len(words) <= _PREVIEW and len(text) <= _LOOKED_AT else words[: _PREVIEW - 1] + "…"
+
+
+def _fates(view: CompiledContext, said: list[_Said], left_out: dict[str, str], made: _Made) -> Iterator[FateRecord]:
     """What became of each message, in the order of the log."""
     items = view.items
     shown = {item.id: item for item in items}
@@ -237,35 +267,30 @@ def _fates(view: CompiledContext, left_out: dict[str, str], made: _Made) -> Iter
     for item in items:
         for first, last in item.covers:
             covering.update(dict.fromkeys(range(first, last + 1), item))
-    for order, message in enumerate(view.state.context.messages):
+    for order, message in enumerate(said):
         shown_item = shown.get(message.id)
         digest = covering.get(order)
         if shown_item is not None:
-            yield _shown(message, shown_item, made, view)
+            call = made.placed.get(shown_item.id) if shown_item.fate != "verbatim" else None
+            yield _record(message, shown_item.fate, shown_item.by, shown_item.why, call, shown_item.tokens, message.id)
         elif message.id in left_out:
-            yield _gone(message, view, fate="dropped", by="repair", why=left_out[message.id], call=None)
+            yield _record(message, "dropped", "repair", left_out[message.id], None, 0, None)
         elif message.id in recalled and (digest is None or message.id not in made.lines_of(digest)):
             yield _recalled(message, recalled[message.id], view)
         elif digest is not None:
             yield _folded(message, digest, made, view)
         else:
             call, by = made.left_behind(message.id, order)
-            yield _gone(message, view, fate="dropped", by=by, why="no room; can be recalled", call=call)
+            yield _record(message, "dropped", by, "no room; can be recalled", call, 0, None)
 
 
-def _recalled(message: Message, item: Item, view: CompiledContext) -> FateRecord:
+def _recalled(message: _Said, item: Item, view: CompiledContext) -> FateRecord:
     lines = [line for line in item.lines if line.source == message.id]
     tokens = sum(view.count_text(line.text) for line in lines)
-    return _record(message, "recalled", item.by, item.why, None, view.count(message), tokens, item.id)
+    return _record(message, "recalled", item.by, item.why, None, tokens, item.id)
 
 
-def _shown(message: Message, item: Item, made: _Made, view: CompiledContext) -> FateRecord:
-    before = item.tokens if item.fate == "verbatim" else view.count(message)
-    call = made.placed.get(item.id) if item.fate != "verbatim" else None
-    return _record(message, item.fate, item.by, item.why, call, before, item.tokens, item.id)
-
-
-def _folded(message: Message, digest: Item, made: _Made, view: CompiledContext) -> FateRecord:
+def _folded(message: _Said, digest: Item, made: _Made, view: CompiledContext) -> FateRecord:
     lines = made.lines_of(digest).get(message.id, [])
     summarised = "" in made.lines_of(digest) and any(line.kind == "summary" for line in made.lines_of(digest)[""])
     tokens = sum(line.tokens or view.count_text(line.text) for line in lines)
@@ -274,30 +299,24 @@ def _folded(message: Message, digest: Item, made: _Made, view: CompiledContext) 
         # Quoted lines are the work of distilling, the others of whoever made the digest.
         by = "distil" if all(line.kind == "evidence" for line in lines) else digest.by
         why = f"{len(lines)} line(s) of it stand in a digest"
-        return _record(message, "folded", by, why, call, view.count(message), tokens, digest.id)
+        return _record(message, "folded", by, why, call, tokens, digest.id)
     fate: Fate = "summarised" if summarised else "dropped"
     why = "a summary stands for it" if summarised else "no line of it was worth its tokens; can be recalled"
-    return _record(message, fate, digest.by, why, call, view.count(message), 0, digest.id)
-
-
-def _gone(message: Message, view: CompiledContext, *, fate: Fate, by: str, why: str, call: int | None) -> FateRecord:
-    return _record(message, fate, by, why, call, view.count(message), 0, None)
+    return _record(message, fate, digest.by, why, call, 0, digest.id)
 
 
 def _record(
-    message: Message, fate: Fate, by: str, why: str, call: int | None, before: int, after: int, shown_in: str | None
+    message: _Said, fate: Fate, by: str, why: str, call: int | None, after: int, shown_in: str | None
 ) -> FateRecord:
-    calls = " ".join(f"→ {call.name} {call.arguments}" for call in message.calls)
-    words = " ".join(f"{message.text} {calls}".split())
     return FateRecord(
         id=message.id,
         role=message.role,
-        preview=words if len(words) <= 80 else words[:79] + "…",
+        preview=message.preview,
         fate=fate,
         by=by,
         why=why,
         call=call,
-        tokens_before=before,
+        tokens_before=message.tokens,
         tokens_after=after,
         shown_in=shown_in,
     )

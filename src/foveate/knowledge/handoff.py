@@ -84,13 +84,13 @@ def checked_handoff(given: object, *, changed: Sequence[str] = ()) -> Handoff:
     return handoff
 
 
-def read_handoff(text: str) -> Read:
+def read_handoff(text: str, *, changed: Sequence[str] = ()) -> Read:
     """The handoff in a text, with what is wrong with it.
 
     Of one that breaks rules all items are kept that break none; of free text what its words give away.
     """
     try:
-        return Read(parse_handoff(text))
+        return Read(parse_handoff(text, changed=changed))
     except HandoffError as error:
         return Read(_kept_of(text) or salvaged_handoff(text), error.problems)
 
@@ -131,7 +131,12 @@ def _kept_of(text: str) -> Handoff | None:
         righted = [_righted(name, item) for item in items] if isinstance(items, list) else []
         kept[name] = [item for item in righted if item is not None]
     outcome = given.get("outcome")
-    return converted({"outcome": outcome if outcome in _OUTCOMES else "partial", **kept, "salvaged": True}, Handoff)
+    if outcome not in _OUTCOMES:
+        if not any(kept.values()):
+            # A sentence may begin with `outcome:` too.
+            return None
+        outcome = "partial"
+    return converted({"outcome": outcome, **kept, "salvaged": True}, Handoff)
 
 
 def _righted(name: str, item: object) -> object:

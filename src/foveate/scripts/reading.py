@@ -117,7 +117,7 @@ class _Reader:
             if name not in known:
                 # Other programs keep fields of their own there.
                 near = get_close_matches(name, known, 1, 0.8)
-                self.notes += [f"`{key}` is no field of a workflow; `{near[0]}` may be meant"] if near else []
+                self.notes.extend(f"`{key}` is no field of a workflow; `{one}` may be meant" for one in near)
             elif name == "description":
                 own[name] = value if value is not None else ""
             elif name == "week_start_day":
@@ -199,7 +199,7 @@ class _Reader:
         known = ", ".join(f"@{name}" for name in DIRECTIVES)
         found = directive_in(line)
         if found is None or found[0] not in DIRECTIVES:
-            word = line.split()[0]
+            word = line.split(maxsplit=1)[0]
             remedy = "text that begins with @ needs a line of text or a \\ before it"
             self._wrong(number, f"`{word}` is no directive; known are {known}; {remedy}")
             return

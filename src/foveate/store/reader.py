@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -95,7 +96,7 @@ class Reader:
             said = [(row.seq, row.position) for row in connection.execute(named) if row.position is not None]
             if said:
                 return int(max(said)[1])
-            if message_id[:1] == "m" and message_id[1:].isascii() and message_id[1:].isdigit():
+            if re.fullmatch(r"m[0-9]{1,15}", message_id):
                 # A message that is named after its place has no reference of its own.
                 place = int(message_id[1:]) - 1
                 query = select(table.c.position).where(mine, table.c.position == place, table.c.ref.is_(None))

@@ -93,8 +93,10 @@ class Desk:
 
     def close(self) -> None:
         """Let go of what is not the server's own."""
-        for worker in (*self._working.values(), *(worker for worker, _ in self._preparing.values())):
-            worker.stop()
+        for replay in self._working.values():
+            replay.stop()
+        for preparation, _ in self._preparing.values():
+            preparation.stop()
         if self._replays is not None:
             self._replays.close()
         if self._aside is not None:

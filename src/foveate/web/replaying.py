@@ -26,7 +26,7 @@ from foveate.store import Store
 from foveate.store.arrivals import begun, write_log
 from foveate.views.checkpoint import checkpoint_of
 from foveate.views.timeline import timeline_of
-from foveate.web.stations import EVERY, save_station, stations_in
+from foveate.web.stations import EVERY, save_station
 from foveate.web.worker import Tell
 
 _EVERY: Final = 0.2
@@ -50,9 +50,7 @@ class Replayed:
     reason: str = ""
 
 
-def replayed(
-    tell: Tell, location: str, session: str, lens: Lens, aside: str, name: str, stations: str
-) -> Replayed:
+def replayed(tell: Tell, location: str, session: str, lens: Lens, aside: str, name: str, stations: str) -> Replayed:
     """Replay a session of the store at `location`, into the session `name` of the store at `aside`, with stations."""
     tell("reading the log", None)
     recording = _recording(location, session)
@@ -106,7 +104,7 @@ def _session(recording: Recording, lens: Lens) -> Session:
 
 def _through(tell: Tell, session: Session, recording: Recording, stations: Path) -> tuple[int, str]:
     """Compile before each recorded response and once at the end; how often there was no room, and the first reason."""
-    done = refused = 0
+    done = refused = station = 0
     reason, told = "", 0.0
     counter = counter_for(session.context.model)
     for index in (*recording.calls(), len(recording.messages)):
@@ -117,8 +115,9 @@ def _through(tell: Tell, session: Session, recording: Recording, stations: Path)
             refused, reason = refused + 1, reason or str(error)
         done = index
         context = session.context
-        if context.length // EVERY > max(stations_in(stations), default=0) // EVERY:
-            save_station(stations, context.length, checkpoint_of(context, timeline_of(context, counter)))
+        if context.length >= station + EVERY:
+            station = context.length
+            save_station(stations, station, checkpoint_of(context, timeline_of(context, counter)))
         if time.monotonic() - told > _EVERY:
             told = time.monotonic()
             tell(f"replaying: {done:,} of {len(recording.messages):,} messages", done / len(recording.messages))

@@ -28,7 +28,7 @@ from foveate.views.timeline import timeline_of
 from foveate.web.window import Window, made_at, window_of
 from foveate.web.worker import Tell
 
-EVERY: Final = 500
+EVERY: Final = 1_000
 """Events between two stations."""
 
 WORTH: Final = 4_000
@@ -92,7 +92,9 @@ def prepared(tell: Tell, location: str, session: str, folder: str) -> int:
         info = store.session(session)
         reader, counter = store.reader(info), _counter(info)
         done = max(stations_in(place), default=0)
-        context = _resumed(place, done, reader, counter) if done else AgentContext(session=session, log=Log(archive=reader))
+        context = (
+            _resumed(place, done, reader, counter) if done else AgentContext(session=session, log=Log(archive=reader))
+        )
         events = reader.events(context.length, info.events)
         while len(chunk := list(islice(events, EVERY))) == EVERY:
             context = leave_station(place, context.with_recorded(chunk), reader, counter)

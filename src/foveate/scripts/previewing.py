@@ -1,0 +1,94 @@
+"""Previewing: the request of each step, without a model and with nothing written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from foveate.chat.conversation import Conversation
+from foveate.compiler.compiled import CompiledContext
+from foveate.errors import BudgetError
+from foveate.log.events import DiagnosticRecorded, Event
+from foveate.scripts.dates import day_of
+from foveate.scripts.inputs import Gathered, gathered
+from foveate.scripts.kept import kept_output
+from foveate.scripts.recent import StepSession
+from foveate.scripts.script import Step
+from foveate.scripts.stage import Stage, drop_helper, settle_errors
+from foveate.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a step would send; for one that asks nobody, what it would give."""
+
+    step: Step
+    view: CompiledContext | None = None
+    tools: tuple[str, ...] = ()
+    copied: str = ""
+    notes: tuple[str, ...] = ()
+
+
+async def previewed(stage: Stage, only: str | None = None) -> AsyncIterator[Preview]:
+    """The request of every step, or of one, as if it were carried out now.
+
+    Earlier steps give what they gave last time, or a few words in its place.
+    """
+    stage.check_owner()
+    steps, files = stage.steps(only), stage.files()
+    now = stage.place.clock()
+    day = day_of(time.time() if now is None else now)
+    variables: dict[str, str] = {}
+    context: dict[str, str] = {}
+    for step in steps:
+        if only is None or step is steps[-1]:
+            found = gathered(stage.script, step, files, day, variables, context)
+            yield await _preview(stage, step, found)
+        kept = kept_output(stage.place.store, stage.script.session_of(step))
+        given = kept.text if kept is not None else f"(what {step.name} gives, once it is carried out)"
+        for one in step.outputs:
+            if one.kind == "variable":
+                variables[one.name] = given
+            elif one.kind == "context":
+                context[step.name] = given
+
+
+async def _preview(stage: Stage, step: Step, found: Gathered) -> Preview:
+    notes = [f"there is no {missing}" for missing in found.missing]
+    if step.copies:
+        return Preview(step=step, copied=found.copied() or step.text, notes=tuple(notes))
+    by = stage.answering(step.model)
+    session = _in_memory(stage, step)
+    settle_errors(session)
+    chat = stage.conversation(step, session, by, found.sections(readable="vault" in step.tools))
+
+    def note(event: Event) -> None:
+        if isinstance(event.body, DiagnosticRecorded):
+            notes.append(f"{event.body.phase}: {event.body.text}")
+
+    session.subscribe(note)
+    session.append({"role": "user", "content": step.text}, time=chat.clock())
+    view = await _compiled(chat, session)
+    tools = tuple(one["function"]["name"] for one in session.context.tools)
+    return Preview(step=step, view=view, tools=tools, notes=tuple(notes))
+
+
+async def _compiled(chat: Conversation, session: StepSession) -> CompiledContext:
+    try:
+        return await chat.compiled()
+    except BudgetError as error:
+        if chat.endless is None:
+            raise
+        drop_helper(chat, session, error)
+        return await chat.compiled()
+
+
+def _in_memory(stage: Stage, step: Step) -> StepSession:
+    """The session of a step as it stands, going on in memory alone."""
+    options = stage.options(stage.answering(step.model))
+    store, name = stage.place.store, stage.script.session_of(step)
+    if store.find(name) is None:
+        return StepSession(**options, session_id=name)
+    with Session.open(store, name, budget=stage.place.settings.budget) as stored:
+        return StepSession.continued(stored.context, None, options)

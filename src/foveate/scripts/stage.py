@@ -1,0 +1,148 @@
+"""The stage: where a script is carried out, and the conversation that each of its steps is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from foveate.agents.toolset import Answer, Toolset
+from foveate.chat.conversation import Conversation
+from foveate.chat.endless import Endless, Terms
+from foveate.chat.opening import Answering, ChatPlace, known_profile
+from foveate.errors import BudgetError, ConfigError
+from foveate.log.events import DiagnosticRecorded
+from foveate.log.sections import ContextSection
+from foveate.scripts.files import VaultFiles
+from foveate.scripts.recent import StepSession, StepTerms, recent_policy
+from foveate.scripts.script import Script, Step
+from foveate.session import Session
+from foveate.workflow.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Where a script is carried out: chats with their store and templates, a vault, and who answers.
+
+    `answering` gives the model of a name or alias, None being the one of the settings; it is asked only when needed.
+    """
+
+    script: Script
+    place: ChatPlace
+    root: Path
+    answering: Callable[[str | None], Answering]
+
+    def files(self) -> VaultFiles:
+        """The files of the vault."""
+        return VaultFiles(self.root, self._hidden)
+
+    def steps(self, only: str | None) -> tuple[Step, ...]:
+        """All steps, or those up to the one of a name."""
+        if only is None:
+            return self.script.steps
+        names = [step.name.casefold() for step in self.script.steps]
+        if only.strip().casefold() not in names:
+            known = ", ".join(repr(step.name) for step in self.script.steps)
+            raise ConfigError(f"no `--step` {only!r} in {self.script.path}; there are {known}")
+        return self.script.steps[: names.index(only.strip().casefold()) + 1]
+
+    def check_owner(self) -> None:
+        """Refuse to go on with sessions of another vault: what it has in them is nobody's business here."""
+        vault = self.place.vault_name
+        for step in self.script.steps:
+            info = self.place.store.find(self.script.session_of(step))
+            if info is not None and info.vault_name != vault:
+                raise ConfigError(
+                    f"the session {info.session_id!r} belongs to the vault {info.vault_name!r}, not to {vault!r}; "
+                    "give another `--store`, or the workflow another name"
+                )
+
+    def opened(self, step: Step) -> Session:
+        """The session of a step, to write down what came of it."""
+        store, name, vault = self.place.store, self.script.session_of(step), self.place.vault_name
+        session = Session.open(store, name, vault=vault, budget=self.place.settings.budget)
+        if "workflow" not in store.session(name).tags:
+            session.tag(workflow=self.script.name, step=step.name)
+        return session
+
+    def options(self, by: Answering) -> dict[str, Any]:
+        """What the session of a step compiles with when a model answers."""
+        return {"budget": self.place.budget(by), "model": known_profile(by.driver.name)}
+
+    def conversation(
+        self, step: Step, session: StepSession, by: Answering, inputs: tuple[ContextSection, ...]
+    ) -> Conversation:
+        """The conversation of a step with its model, as its directives ask."""
+        session.inputs = inputs
+        session.plain = recent_policy(self._runs(step))
+        session.use(session.plain)
+        helper = None
+        if step.helper is not None:
+            folders, computed, terms = self.place.folders, self.place.computed, self._terms(step)
+            helper = Endless(session, folders, step.helper, terms=terms, writer=by.writer, computed=computed)
+        return Conversation(
+            session,
+            by.driver,
+            system=self.script.instructions,
+            tools=self._tools(step),
+            endless=helper,
+            clock=self.place.clock,
+            steps=self.place.settings.steps,
+        )
+
+    @property
+    def _hidden(self) -> tuple[Path, ...]:
+        """What lies in the vault and is nobody's note."""
+        file = self.place.store.file
+        return (file, file.parent / "work") if file is not None else ()
+
+    def _runs(self, step: Step) -> int | None:
+        """How many earlier runs are shown without a helper, or if it fails; None is all that fit."""
+        if step.recent_runs is None:
+            return 0 if step.helper is None else self.place.settings.context_compiler_passthrough_runs
+        return None if step.recent_runs == "all" else step.recent_runs
+
+    def _terms(self, step: Step) -> Terms:
+        terms = self.place.settings.terms()
+        given = {one.name: getattr(terms, one.name) for one in fields(Terms)}
+        return StepTerms(**given, recent_runs=step.recent_runs)
+
+    def _tools(self, step: Step) -> Sequence[Toolset]:
+        if "vault" in step.tools:
+            return (Workspace(self.root, writable=False, without=self._hidden),)
+        return (_RecallAlone(),) if "recall" in step.tools else ()
+
+
+def settle_errors(session: Session) -> None:
+    """Let the failed tool calls of the last run be: a new run begins anew."""
+    messages = session.messages
+    last = messages[-1].meta.execution_id if messages else None
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if message.meta.execution_id != last:
+            return
+        if message.meta.outcome not in (None, "ok"):
+            session.resolve(message.id)
+
+
+def drop_helper(chat: Conversation, session: StepSession, error: BudgetError) -> str:
+    """Go on without the helper, for which there is no room: what a workflow itself says comes first. Returns why."""
+    name = chat.endless.name if chat.endless is not None else ""
+    text = f"there is no room for `@context-helper {name}`, so the step goes on without: {error}"
+    session.record(
+        DiagnosticRecorded(code="helper_dropped", phase="compile", text=text, subject=name), time=chat.clock()
+    )
+    chat.endless = None
+    session.use(session.plain)
+    return text
+
+
+class _RecallAlone:
+    """No tools besides `recall`, which a conversation adds to whatever tools there are."""
+
+    definitions: tuple[dict[str, Any], ...] = ()
+
+    async def answer(self, name: str, arguments: Mapping[str, Any], /) -> Answer:
+        """Say that there is no such tool."""
+        return Answer(text=f"error: there is no tool {name!r}; `recall` is the only one", outcome="error")
