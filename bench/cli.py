@@ -97,12 +97,28 @@ def growth(*, peers: WithPeers = True, out: Out = FOLDER, quick: Quick = False, 
 
 
 @app.command()
-def engine(logs: Logs = None, *, peers: WithPeers = True, out: Out = FOLDER, quick: Quick = False) -> None:
+def engine(
+    logs: Logs = None,
+    *,
+    minutes: Annotated[int, typer.Option(min=1, help="What cannot be read by then is left out.")] = 30,
+    threads: Annotated[int | None, typer.Option(min=1, help="Of the engine; as many as there are cores.")] = None,
+    peers: WithPeers = True,
+    out: Out = FOLDER,
+    quick: Quick = False,
+) -> None:
     """What a real engine reuses of its cache: llama.cpp with a small model, beside the simulation."""
     arms = [] if quick or not peers else _arms_of(["langchain"])
     material = _material(logs)
     with _progress("tokens") as progress:
-        outcome = engine_outcome(material, peers=arms, quick=quick, progress=progress)
+        outcome = engine_outcome(
+            material,
+            peers=arms,
+            limit_seconds=minutes * 60,
+            threads=threads,
+            command=_command(),
+            quick=quick,
+            progress=progress,
+        )
     _save(outcome, out / "results" / "engine.json")
 
 

@@ -53,6 +53,7 @@ def engine_outcome(
     *,
     peers: Sequence[Contestant] = (),
     limit_seconds: float = LIMIT_SECONDS,
+    threads: int | None = None,
     command: str = "foveate-bench engine",
     quick: bool = False,
     progress: Progress | None = None,
@@ -67,6 +68,7 @@ def engine_outcome(
         material: recorded sessions to choose from.
         peers: arms of peers.
         limit_seconds: no prompt is begun that might be read beyond it.
+        threads: of the engine, by default as many as there are cores.
         command: that does it again.
         quick: one session, four calls, two arms and a small window, to see that it works.
         progress: is told how far it is.
@@ -79,7 +81,7 @@ def engine_outcome(
     then = [] if quick else [contestant("drop-exact"), *peers]
     slots = setting.sessions * (len(first) + len(then))
     # To see that it works, one thread will do, and it gets on beside other work.
-    tokens = ModelTokens(start(window=setting.window, slots=slots, threads=1 if quick else None))
+    tokens = ModelTokens(start(window=setting.window, slots=slots, threads=1 if quick else threads))
     sessions = chosen(material, tokens, setting)
     all_lanes = measured(tokens, sessions, [first, then], setting, deadline=begun + limit_seconds, progress=progress)
     lanes = [lane for lane in all_lanes if lane.readings]

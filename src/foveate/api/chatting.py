@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Body, Depends, Query, Request
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
@@ -25,6 +25,7 @@ def _room(request: Request) -> Room:
 
 
 RoomHere = Annotated[Room, Depends(_room)]
+TemplateName = Annotated[str, Path(description="The name of a template.", examples=["chat"])]
 
 
 class TemplateShape(BaseModel):
@@ -92,7 +93,7 @@ def list_templates(
 
 
 @router.get("/context/templates/{name:path}", summary="One template", responses=answers())
-def one_template(room: RoomHere, name: str) -> TemplateWholeShape:
+def one_template(room: RoomHere, name: TemplateName) -> TemplateWholeShape:
     """A template as it is in its file."""
     found = room.chats.place.folders.load(name)
     return TemplateWholeShape(
@@ -107,7 +108,7 @@ def one_template(room: RoomHere, name: str) -> TemplateWholeShape:
 
 
 @router.put("/context/templates/{name:path}", summary="Write a template into the vault", responses=answers())
-def write_template(room: RoomHere, name: str, text: Annotated[str, Body(embed=True)]) -> TemplateWholeShape:
+def write_template(room: RoomHere, name: TemplateName, text: Annotated[str, Body(embed=True)]) -> TemplateWholeShape:
     """Write a template into the vault, where it comes before the system's of the same name."""
     saved_template(room.chats.place.folders, name, text)
     return one_template(room, name)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from foveate.cli.knowledge import Project, Tags, known, plain, today
+from foveate.cli.knowledge import Project, Tags, domains_here, known, plain, today
 from foveate.cli.output import AsJson, print_json, print_table, print_text, say, shown_progress
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import DEFECTS, reported
@@ -72,14 +72,13 @@ def ingest_command(
         from foveate.knowledge.handoff import parse_handoff, read_handoff
         from foveate.knowledge.models import ContextTask, JournalTask
         from foveate.knowledge.signals import extract_signals
-        from foveate.lab.config import config_at
 
         text = _text(file)
         read = read_handoff(text, changed=changed or ()) if lenient else None
         handoff = read.handoff if read is not None else parse_handoff(text, changed=changed or ())
         for problem in read.problems if read is not None else ():
             say(f"salvaged: {shown(problem)}")
-        about = extract_signals(ContextTask(name=name, objective=summary), domains=config_at().domains)
+        about = extract_signals(ContextTask(name=name, objective=summary), domains=domains_here())
         given = JournalTask(id=task, name=name, summary=summary, tags=tuple(tag or about.domains), handoff=handoff)
         done = knowledge.ingest(given, handoff, today=today())
         if done.repeated:
@@ -155,10 +154,9 @@ def map_show_command(
         from foveate.knowledge.models import ContextTask
         from foveate.knowledge.signals import extract_signals
         from foveate.knowledge.sources import ProjectSource
-        from foveate.lab.config import config_at
 
         if words:
-            signals = extract_signals(ContextTask(objective=" ".join(words)), domains=config_at().domains)
+            signals = extract_signals(ContextTask(objective=" ".join(words)), domains=domains_here())
             entries = [entry for entry, _ in ProjectSource(knowledge=knowledge).code(signals).ranked]
         else:
             entries = knowledge.entries()

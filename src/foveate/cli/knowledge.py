@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,6 +50,14 @@ def known(
         yield Knowledge(found, project_of(Path(), project))
 
 
+def domains_here() -> Mapping[str, Sequence[str]]:
+    """The domains that the nearest `foveate.toml` adds to those that are known."""
+    # Not on top: `--help` and other commands need not wait for it.
+    from foveate.lab.config import config_at
+
+    return config_at().domains
+
+
 def today() -> str:
     """The date that new knowledge gets."""
     return datetime.now(UTC).date().isoformat()
@@ -79,11 +87,10 @@ def context_command(
         from foveate.knowledge.models import ContextTask
         from foveate.knowledge.render import debug_report, rendered
         from foveate.knowledge.sources import context_of
-        from foveate.lab.config import config_at
         from foveate.work.loading import loaded
 
         given = loaded(task, ContextTask)
-        context = context_of(given, knowledge, today=today(), complexity=complexity, domains=config_at().domains)
+        context = context_of(given, knowledge, today=today(), complexity=complexity, domains=domains_here())
         if as_json:
             print_json(plain(context))
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import msgspec
@@ -26,7 +27,10 @@ def chart(knowledge: Knowledge, folder: Path, progress: Progress | None = None) 
         knowledge.remove_entries(gone)
     knowledge.put_entries(made.entries, definitions={file.path: file.definitions for file in made.files})
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(msgspec.msgpack.encode(made.files))
+    # Whole or not at all: half of it would hide which files were there before.
+    unfinished = kept.with_suffix(f".{os.getpid()}.part")
+    unfinished.write_bytes(msgspec.msgpack.encode(made.files))
+    unfinished.replace(kept)
     return made
 
 

@@ -31,6 +31,8 @@ _UPDATE: Final = (
 )
 # Among the stored terms of an entry, behind those of its own words stand those of what its file defines.
 _DEFINES: Final = "|"
+# A term that every entry has: its count says how many there are, which would else take longer the more there are.
+_EVERY: Final = ""
 _NONE: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 
 
@@ -110,18 +112,13 @@ def at(connection: Connection, project: int, locations: Sequence[str]) -> dict[s
     return {row.location: _entry(row) for row in _at(connection, project, locations)}
 
 
-def count(connection: Connection, project: int) -> int:
-    """How many entries there are."""
-    mine = select(func.count()).select_from(map_entries).where(map_entries.c.project == project)
-    return connection.scalar(mine) or 0
-
-
 def sharing(connection: Connection, project: int, terms: Iterable[str], *, limit: int) -> Nearby:
     """The entries that have most of the terms, rare ones counting more; of a common one only the newest."""
     # Who gives stems already must not have them shortened again.
     stems = dict.fromkeys(stem for term in terms for stem in (plain(term).lower(), *word_terms(term)))
-    found = postings.counts(connection, project, list(stems)[:_MOST_TERMS])
+    found = postings.counts(connection, project, [_EVERY, *list(stems)[:_MOST_TERMS]])
     counts = {term: count for (term, field), count in found.items() if field == FIELD}
+    total = counts.pop(_EVERY, 0)
     lists = _chosen(counts)
     scores: dict[int, float] = {}
     for one, some in zip(lists, postings.newest(connection, project, lists, _NEWEST), strict=True):
@@ -133,13 +130,13 @@ def sharing(connection: Connection, project: int, terms: Iterable[str], *, limit
         entries=[_entry(rows[number]) for number in best],
         files=[_defining(rows[number]) for number in best],
         counts=counts,
-        total=count(connection, project),
+        total=total,
     )
 
 
 def postings_of(number: int, terms: Iterable[str]) -> Iterator[Posting]:
     """Where the index has an entry with these terms, as they are stored."""
-    return (Posting(term, FIELD, number) for term in terms if term != _DEFINES)
+    return (Posting(term, FIELD, number) for term in (_EVERY, *terms) if term != _DEFINES)
 
 
 def _chosen(counts: Mapping[str, int]) -> list[Wanted]:

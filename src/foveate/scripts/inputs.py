@@ -20,9 +20,11 @@ _FRONT: Final = re.compile(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """The inputs of a step, each with its text, and which of them there are not."""
+    """The inputs of a step, each with its name and text, and which of them there are not."""
 
     texts: tuple[tuple[str, str], ...] = ()
+    # What earlier steps gave to all later ones.
+    context: tuple[tuple[str, str], ...] = ()
     # What is named but not shown.
     references: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -31,7 +33,7 @@ class Gathered:
         """The inputs as sections of a request; `readable` says whether the model can read files itself."""
         shown = [
             ContextSection(name=name, content=fenced(text) if text.strip() else "(empty)", source=name, tier="stable")
-            for name, text in self.texts
+            for name, text in (*self.context, *self.texts)
         ]
         remedy = "read it with `read_file` if you need it" if readable else "only its name is given"
         return (
@@ -47,8 +49,8 @@ class Gathered:
 def gathered(
     script: Script, step: Step, files: VaultFiles, day: date, variables: Mapping[str, str], context: Mapping[str, str]
 ) -> Gathered:
-    """The inputs of a step, after the `context` that earlier steps gave; a missing one that is `required` is an error."""
-    texts: list[tuple[str, str]] = [(f"Output of {name}", text) for name, text in context.items()]
+    """The inputs of a step, after the `context` of earlier steps; a missing one that is `required` is an error."""
+    texts: list[tuple[str, str]] = []
     references: list[str] = []
     missing: list[str] = []
     for one in step.inputs:
@@ -63,7 +65,12 @@ def gathered(
             references.append(name)
         else:
             texts.append((name, _part(one, text)))
-    return Gathered(texts=tuple(texts), references=tuple(references), missing=tuple(missing))
+    return Gathered(
+        texts=tuple(texts),
+        context=tuple((f"Output of {name}", text) for name, text in context.items()),
+        references=tuple(references),
+        missing=tuple(missing),
+    )
 
 
 def _read(one: Input, name: str, files: VaultFiles, variables: Mapping[str, str]) -> str | None:

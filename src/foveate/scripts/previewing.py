@@ -64,7 +64,8 @@ async def _preview(stage: Stage, step: Step, found: Gathered) -> Preview:
     chat = stage.conversation(step, session, by, found.sections(readable="vault" in step.tools))
 
     def note(event: Event) -> None:
-        if isinstance(event.body, DiagnosticRecorded):
+        # What a compile says of its own economy is of interest to nobody here.
+        if isinstance(event.body, DiagnosticRecorded) and event.body.code != "reduction_declined":
             notes.append(f"{event.body.phase}: {event.body.text}")
 
     session.subscribe(note)

@@ -14,6 +14,7 @@ from foveate.chat.plain import UnreadableError, read_yaml
 from foveate.chat.sections import blocks_in
 from foveate.chat.settings import SETTINGS
 from foveate.errors import ConfigError
+from foveate.log.text import printable
 from foveate.scripts.dates import DAYS
 from foveate.scripts.directives import DIRECTIVES, WrongError, directive_in
 from foveate.scripts.script import Script, Step, printed
@@ -233,7 +234,7 @@ class _Reader:
                 self.notes.append(f"{where} and is taken for text; directives come first")
 
     def _wrong(self, line: int, problem: str) -> None:
-        self.problems.append(f"{self.path}, line {line}: {problem}")
+        self.problems.append(f"{self.path}, line {line}: {printable(problem)}")
 
 
 def _parts(lines: Sequence[str], start: int) -> Iterator[_Part]:
@@ -245,6 +246,6 @@ def _parts(lines: Sequence[str], start: int) -> Iterator[_Part]:
         for place in range(start, len(lines))
         if place not in fenced and (found := _HEADING.fullmatch(lines[place])) is not None
     ]
-    ends = [place for place, _ in headings[1:]] + [len(lines)]
+    ends = [*(place for place, _ in headings), len(lines)][1:]
     for (place, heading), end in zip(headings, ends, strict=True):
         yield _Part(heading=heading, line=place + 1, first=place + 1, end=end)

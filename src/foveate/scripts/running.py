@@ -164,8 +164,8 @@ class Run:
                 # It is said when the step is carried out; without a template it is another request.
                 template = "missing"
         model = "none" if step.copies else step.model or place.settings.model or ""
-        texts = (self._stage.script.instructions, step.text, found.texts, found.references)
-        return key_of(texts, model, step.helper, template, step.tools, step.recent_runs)
+        shown = (found.context, found.texts, found.references)
+        return key_of(self._stage.script.instructions, step.text, shown, model, step.helper, template, step.tools, step.recent_runs)
 
     def _deliver(self, step: Step, done: Done, written: dict[str, str]) -> None:
         """Put an output where it belongs; `written` gets each file, and the name that it was given."""

@@ -136,6 +136,9 @@ def _is_open(end: Iterator[Event]) -> bool:
         match event.body:
             case MessageAppended(message=message):
                 responses += message.role == "assistant"
+                if not responses:
+                    # What a person said is never half written: this is another conversation under the same name.
+                    return False
             case FramingSet() | ExecutionStarted() | ExecutionEnded() | DiagnosticRecorded() | Tagged():
                 continue
             case _:

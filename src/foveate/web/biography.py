@@ -63,6 +63,7 @@ class _Item(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
+    order: int = 0
 
 
 class _Kept(msgspec.Struct, frozen=True, tag="kept"):
@@ -98,6 +99,8 @@ class _Life:
         # What is shown from which call on.
         self._turns: list[tuple[int, Stretch]] = [(0, _stretch("verbatim"))]
         self._recalls: list[tuple[int, Stretch]] = []
+        # The digests in the window that stand for it.
+        self._digests: dict[str, Stretch] = {}
 
     def take(self, row: Any) -> None:
         place = bisect_right(self._seqs, row.seq)
@@ -128,25 +131,31 @@ class _Life:
             )
 
     def _after(self, body: _Reduced, before: Stretch) -> Stretch:
-        """The form a message has after a reduction."""
+        """The form a message has after a reduction; of several digests that stand for it the last one counts."""
+        digests: dict[str, Stretch] = {}
         for entry in body.layout:
             match entry:
-                case _Kept(id=kept) if kept in (self._id, before.item):
+                case _Kept(id=kept) if kept == self._id:
                     return before
+                case _Kept(id=kept) if kept in self._digests:
+                    digests[kept] = self._digests[kept]
                 case _Placed(item=item) if item.id == self._id:
                     return _stretch(item.fate, item)
                 case _Placed(item=item) if self._is_covered(item):
-                    return self._covered(item)
+                    digests[item.id] = self._covered(item)
                 case _:
                     continue
+        self._digests = digests
+        if digests:
+            return list(digests.values())[-1]
         last = self._places(body.last)
         if last is None or last < self._position:
             # It stands behind what was rearranged.
             return before
-        return before if before.fate == "dropped" else _stretch("dropped")
+        return before if before.fate == "dropped" and not before.item else _stretch("dropped")
 
     def _covered(self, item: _Item) -> Stretch:
-        lines = sum(line.source == self._id for line in item.lines)
+        lines = sum(bool(line.source) and line.order == self._position for line in item.lines)
         why = f"{lines} of its lines stand in a digest" if lines > 1 else "a line of it stands in a digest"
         none = "no line of it was worth its tokens; it can be recalled"
         return Stretch(

@@ -5,6 +5,7 @@ Only what is in the window is looked at and counted: a log may be a thousand tim
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -57,13 +58,23 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Covered:
+    """A stretch of the log that a digest stands for, with the places of those messages of which a line is in it."""
+
+    first: int
+    last: int
+    folded: frozenset[int]
+    rest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fates:
     """What became of the messages of a log in one call, found without looking at each."""
 
     messages: int
     shown: Mapping[str, str]
-    folded: frozenset[str]
-    covered: tuple[tuple[int, int, str], ...]
+    recalled: Mapping[str, int]
+    covered: tuple[Covered, ...]
 
     def of(self, message_id: str, position: int) -> str:
         """The fate of a message; "" if it was said later."""
@@ -71,24 +82,29 @@ class Fates:
             return ""
         if message_id in self.shown:
             return self.shown[message_id]
-        if message_id in self.folded:
+        digest = next((one for one in reversed(self.covered) if one.first <= position <= one.last), None)
+        if digest is not None and position in digest.folded:
             return "folded"
-        return next((fate for first, last, fate in self.covered if first <= position <= last), "dropped")
+        if message_id in self.recalled:
+            return "recalled"
+        return digest.rest if digest is not None else "dropped"
 
     def counts(self) -> dict[str, int]:
         """How many messages have each fate."""
-        found: dict[str, int] = {}
-        for fate in self.shown.values():
-            found[fate] = found.get(fate, 0) + 1
-        if self.folded:
-            found["folded"] = found.get("folded", 0) + len(self.folded)
-        summarised = sum(last - first + 1 for first, last, fate in self.covered if fate == "summarised")
-        left = self.messages - sum(found.values())
-        if summarised:
-            found["summarised"] = min(left, summarised)
-        if left > summarised:
-            found["dropped"] = left - summarised
-        return found
+        found = Counter(self.shown.values())
+        found["recalled"] += sum(self.of(id, position) == "recalled" for id, position in self.recalled.items())
+        places = {position for one in self.covered for position in one.folded}
+        found["folded"] += sum(self.of(f"m{position + 1}", position) == "folded" for position in places)
+        summarised = {
+            position
+            for one in self.covered
+            if one.rest == "summarised"
+            for position in range(one.first, one.last + 1)
+            if self.of(f"m{position + 1}", position) == "summarised"
+        }
+        found["summarised"] += len(summarised)
+        found["dropped"] += self.messages - found.total()
+        return {fate: count for fate, count in found.items() if count}
 
 
 def window_of(view: CompiledContext, made_at: Mapping[str, int], predicted: int) -> Window:
@@ -109,24 +125,19 @@ def window_of(view: CompiledContext, made_at: Mapping[str, int], predicted: int)
 def fates_in(view: CompiledContext) -> Fates:
     """What became of the messages of the log in a request."""
     shown: dict[str, str] = {}
-    folded: set[str] = set()
-    covered: list[tuple[int, int, str]] = []
+    recalled: dict[str, int] = {}
+    covered: list[Covered] = []
     for item in view.items:
         if item.is_digest:
-            folded |= {line.source for line in item.lines if line.source}
+            folded = frozenset(line.order for line in item.lines if line.source)
             rest = "summarised" if any(line.kind == "summary" for line in item.lines) else "dropped"
-            covered += [(first, last, rest) for first, last in item.covers]
-        elif item.lines:
-            folded -= {line.source for line in item.lines}
-            shown |= {line.source: item.fate for line in item.lines if line.source and line.source not in shown}
+            covered += [Covered(first=first, last=last, folded=folded, rest=rest) for first, last in item.covers]
+        elif item.fate == "recalled":
+            recalled |= {line.source: line.order for line in item.lines if line.source}
         else:
             shown[item.id] = item.fate
-    return Fates(
-        messages=view.state.context.message_count,
-        shown=shown,
-        folded=frozenset(folded - shown.keys()),
-        covered=tuple(covered),
-    )
+    messages = view.state.context.message_count
+    return Fates(messages=messages, shown=shown, recalled=recalled, covered=tuple(covered))
 
 
 def made_at(store: Store, info: SessionInfo, view: CompiledContext, before: int) -> dict[str, int]:
