@@ -129,7 +129,10 @@ def test_the_next_request_is_shown_and_nothing_is_recorded(client: TestClient, f
     before = good(client, "sessions/sample")
     shown = good(client, "sessions/sample/preview")
     assert shown["call"] == before["calls"] + 1
-    assert (shown["budget"], shown["strategy"]) == (4_000, good(client, "sessions/sample/calls")["calls"][0]["strategy"])
+    assert (shown["budget"], shown["strategy"]) == (
+        4_000,
+        good(client, "sessions/sample/calls")["calls"][0]["strategy"],
+    )
     smaller = good(client, "sessions/sample/preview", budget=2_500)
     assert smaller["tokens"] <= 2_500 < shown["tokens"]
     assert smaller["trigger"] and smaller["reason"] and smaller["stages"]

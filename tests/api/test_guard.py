@@ -17,7 +17,8 @@ from foveate.api.guard import COOKIE, Guard, is_loopback
 from foveate.errors import ConfigError
 from tests.api.serving import asking
 
-TOKEN = "correct-horse-battery-staple"
+TOKEN = "correct-horse-battery-staple"  # noqa: S105  it opens nothing else
+ANY = "0.0.0.0"  # noqa: S104  nothing listens there
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[TestClient]:
     """Somebody who asks a server that others can reach."""
-    with asking(tmp_path / "agent.db", token=TOKEN, host="0.0.0.0") as asked:
+    with asking(tmp_path / "agent.db", token=TOKEN, host=ANY) as asked:
         yield asked
 
 
@@ -114,7 +115,7 @@ def test_every_answer_tells_browsers_what_not_to_do_with_it(client: TestClient) 
 
 
 def test_an_address_that_others_reach_demands_a_token(tmp_path: Path) -> None:
-    for host in ("0.0.0.0", "::", "192.168.1.7", "my-machine", ""):
+    for host in (ANY, "::", "192.168.1.7", "my-machine", ""):
         with pytest.raises(ConfigError, match=r"`--token`.*FOVEATE_TOKEN"):
             asking(tmp_path / "agent.db", host=host)
     assert not list(tmp_path.iterdir()), "nothing was made"
@@ -169,7 +170,7 @@ def test_the_way_back_stays_on_this_server(guarded: TestClient) -> None:
 
 @given(token=st.text(min_size=1))
 def test_no_other_token_opens(token: str) -> None:
-    guard = Guard(_nobody, host="0.0.0.0", token=TOKEN)
+    guard = Guard(_nobody, host=ANY, token=TOKEN)
     asked = {
         "type": "http",
         "method": "GET",
@@ -184,8 +185,10 @@ async def _nobody(*_asked: object) -> None:
 
 @pytest.mark.parametrize(
     ("host", "expected"),
-    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("localhost", True)]
-    + [("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("localhost.example", False), ("", False)],
+    [
+        *[("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("localhost", True)],
+        *[(ANY, False), ("::", False), ("10.0.0.1", False), ("localhost.example", False), ("", False)],
+    ],
 )
 def test_which_addresses_only_this_machine_reaches(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected

@@ -52,7 +52,12 @@ def test_a_recorded_log_of_a_real_agent_comes_in_whole(client: TestClient) -> No
 
 
 def test_a_session_goes_by_the_name_of_its_file(client: TestClient) -> None:
-    for name, called in (("chat.json", "chat"), ("C:\\logs\\订单.json", "订单"), ("../../etc/passwd", "passwd"), ("", "log")):
+    for name, called in (
+        ("chat.json", "chat"),
+        ("C:\\logs\\订单.json", "订单"),
+        ("../../etc/passwd", "passwd"),
+        ("", "log"),
+    ):
         assert sent(client, CHAT, name=name)["sessions"][0]["session_id"] == called
     assert sent(client, CHAT, **{"as": "other/名"})["sessions"][0]["session_id"] == "other/名"
 
@@ -86,7 +91,9 @@ def test_what_is_no_log_is_refused_and_nothing_is_kept(
 
 def test_a_log_that_differs_from_the_session_of_its_name_is_refused(client: TestClient) -> None:
     sent(client, CHAT, name="chat.json")
-    other = json.dumps([{"role": "user", "content": "something else"}, {"role": "assistant", "content": "yes"}]).encode()
+    other = json.dumps(
+        [{"role": "user", "content": "something else"}, {"role": "assistant", "content": "yes"}]
+    ).encode()
     said = sent(client, other, 409, name="chat.json")
     assert "differs from what comes" in said["error"] and "another name" in said["remedy"]
     assert good(client, "sessions/chat/messages/m1")["text"] == "订单?"
@@ -126,5 +133,10 @@ def test_what_was_said_is_found_in_all_sessions(client: TestClient) -> None:
     assert good(client, "search", q="欧元", role="user")["hits"] == []
     assert len(good(client, "search", q="reservation", limit=2)["hits"]) == 2
     assert good(client, "search", q="欧元", until="2000-01-01T00:00:00Z")["hits"] == []
-    for query, status in (({"q": " "}, 422), ({}, 422), ({"q": "x", "since": "soon"}, 422), ({"q": "x", "session": "z"}, 404)):
+    for query, status in (
+        ({"q": " "}, 422),
+        ({}, 422),
+        ({"q": "x", "since": "soon"}, 422),
+        ({"q": "x", "session": "z"}, 404),
+    ):
         assert client.get("/api/search", params=query).status_code == status

@@ -146,11 +146,11 @@ def test_fifty_thousand_messages_are_leafed_through(tmp_path: Path) -> None:
         session.append(user("m"))
     many = 50_000
     with closing(sqlite3.connect(file)) as connection:
-        columns = "session, kind, role, origin, recorded_at, version, writer, body"
-        row = f"SELECT {columns} FROM events WHERE position = 0"
         connection.execute(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
-            f"INSERT INTO events ({columns}, seq, position) SELECT {columns}, i + 2, i FROM ({row}), n",
+            "INSERT INTO events (session, seq, position, kind, role, origin, recorded_at, version, writer, body) "
+            "SELECT session, i + 2, i, kind, role, origin, recorded_at, version, writer, body "
+            "FROM (SELECT * FROM events WHERE position = 0), n",
             (many - 1,),
         )
         connection.execute("UPDATE sessions SET messages = ?, events = ?", (many, many + 2))
@@ -160,5 +160,3 @@ def test_fifty_thousand_messages_are_leafed_through(tmp_path: Path) -> None:
         assert (page["total"], len(page["messages"])) == (many, 10)
         filtered = good(client, "sessions/s/messages", role="user", offset=many - 10, limit=100)
         assert [one["position"] for one in filtered["messages"]] == list(range(many - 10, many))
-
-

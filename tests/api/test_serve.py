@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 from foveate.cli.main import app
 from tests.api.serving import fill
 
-TOKEN = "correct-horse-battery-staple"
+TOKEN = "correct-horse-battery-staple"  # noqa: S105  it opens nothing else
+ANY = "0.0.0.0"  # noqa: S104  a token guards it, and this machine
 
 
 @contextmanager
@@ -44,7 +45,7 @@ def served(folder: Path, *options: str, **env: str) -> Iterator[tuple[subprocess
 
 def fetched(address: str, **headers: str) -> tuple[int, str]:
     try:
-        with urlopen(Request(address, headers=headers), timeout=60) as answer:
+        with urlopen(Request(address, headers=headers), timeout=60) as answer:  # noqa: S310  it was just started
             return answer.status, answer.read().decode()
     except HTTPError as error:
         with error:
@@ -70,7 +71,7 @@ def test_a_store_is_served_until_somebody_ends_it(tmp_path: Path) -> None:
 
 
 def test_others_need_the_token(tmp_path: Path) -> None:
-    with served(tmp_path, "--host", "0.0.0.0", FOVEATE_TOKEN=TOKEN) as (_, address, _):
+    with served(tmp_path, "--host", ANY, FOVEATE_TOKEN=TOKEN) as (_, address, _):
         assert fetched(f"{address}api/sessions")[0] == 401
         assert fetched(f"{address}api/sessions", Authorization=f"Bearer {TOKEN}")[0] == 200
         assert fetched(address)[0] == 401
@@ -105,7 +106,7 @@ def test_a_port_that_is_taken_is_said_with_a_way_out(somewhere: Path) -> None:
 
 
 def test_what_cannot_work_is_said_before_anything_is_made(somewhere: Path) -> None:
-    assert "FOVEATE_TOKEN" in refused("--host", "0.0.0.0")
+    assert "FOVEATE_TOKEN" in refused("--host", ANY)
     assert "FOVEATE_TOKEN" in refused("--host", "")
     assert "`--token`" in refused("--token", "not a header\n")
     assert "`--vault` 'nowhere' is no folder" in refused("--vault", "nowhere")

@@ -201,6 +201,17 @@ async def test_the_transcript_is_the_one_without_endless_mode(tmp_path: Path) ->
     assert transcript_text(plain.session.events) == transcript_text(endless.session.events)
 
 
+async def test_the_templates_instructions_end_the_system_prompt_from_the_first_call(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model, text="## Chat Instructions\n\nRhyme.\n\n## Rest\n\n{{ ledger }}")
+    await talk(chat, 2)
+    assert [request.system for request in model.asked] == ["You are kind.\n\nRhyme."] * 2
+    assert chat.session.context.system == "You are kind.", "the session's own stay as they are"
+    view = chat.session.call(1)
+    assert (view.request.system, view.payload_sha256) == ("You are kind.\n\nRhyme.", chat.session.call(1).payload_sha256)
+    assert [one.name for one in view.explain().sections] == ["chat instructions"]
+
+
 async def test_every_call_can_be_rebuilt_byte_for_byte(tmp_path: Path) -> None:
     model = Model()
     with Session.open(tmp_path / "a.db", "s", budget=3_000) as session:

@@ -15,10 +15,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from tests.scripted_model import call, scripted_model
+from tests.docs.speaking import speaking
+from tests.scripted_model import scripted_model
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -26,11 +27,14 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SCRIPTS = Path(sys.executable).parent
 UPDATE = os.environ.get("FOVEATE_UPDATE_DOCS") == "1"
 
-RUN = ("foveate ", "uv run foveate ")
+RUN = ("foveate ", "uv run foveate ", "curl ")
+# It goes on until somebody ends it; pages that ask a server have it running, at another port.
+SERVE = "foveate serve"
+ADDRESS = "127.0.0.1:8417"
 EXAMPLE = "uv run python "
 # Every command on a page is run or stands here with the reason why not.
 NOT_RUN = {
-    "pip install uv && uv run foveate explain --sample --budget 4000": "installs; its second half is run by itself",
+    "pip install uv && uv run foveate serve": "installs, and goes on until it is ended; has tests of its own",
     "git clone": "needs a network",
     "uv sync": "installs",
     "uv run pytest": "would run itself",
@@ -92,10 +96,19 @@ def commands() -> list[tuple[Block, str]]:
 COMMANDS = commands()
 # What a command prints that needs nothing but itself; several pages show the same.
 PRINTED: dict[str, str] = {}
+# Where the server of a page is.
+SERVED: dict[Path, str] = {}
 
 
 def runnable(block: Block) -> list[str]:
-    return [command.removeprefix("uv run ") for one, command in COMMANDS if one == block and command.startswith(RUN)]
+    plain = [command.removeprefix("uv run ") for one, command in COMMANDS if one == block and command.startswith(RUN)]
+    return [command for command in plain if not command.startswith(SERVE)]
+
+
+def servers(block: Block) -> list[str]:
+    """The servers that a block starts, if its page asks them something."""
+    is_asked = any(one.page == block.page and command.startswith("curl ") for one, command in COMMANDS)
+    return [command for one, command in COMMANDS if one == block and command.startswith(SERVE) and is_asked]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -106,27 +119,17 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello"}]', encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__page__"}
     with contextlib.ExitStack() as stack:
-        if "foveate work run" in page.read_text(encoding="utf-8"):
-            model = stack.enter_context(scripted_model(helpful))
+        if any(words in page.read_text(encoding="utf-8") for words in ("foveate work run", "foveate chat", SERVE)):
+            model = stack.enter_context(scripted_model(speaking))
             for name, value in {**model.environment, "FOVEATE_MODEL": "openai-chat:scripted"}.items():
                 monkeypatch.setenv(name, value)
-        run_blocks(page, tmp_path, namespace)
+        run_blocks(page, tmp_path, namespace, stack)
 
 
-def helpful(payload: dict[str, Any]) -> dict[str, Any]:
-    """A model that does the work of the page on agents, as little as will do."""
-    system = str(payload["messages"][0]["content"])
-    answered = any(message["role"] == "tool" for message in payload["messages"])
-    if "architect" in system:
-        return call("finish", tasks=[{"id": "T1", "description": "Make round_cents round half away from zero."}])
-    if "developer" in system and not answered:
-        return call("write_file", path="money.py", content="def round_cents(value): ...\n")
-    return call("finish", summary="done") if "developer" in system else call("finish", approved=True)
-
-
-def run_blocks(page: Path, tmp_path: Path, namespace: dict[str, object]) -> None:
+def run_blocks(page: Path, tmp_path: Path, namespace: dict[str, object], stack: contextlib.ExitStack) -> None:
     for block in blocks(page):
         if block.file is not None and "." in block.file:
+            (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
         if block.language == "python":
             printed = io.StringIO()
@@ -135,9 +138,28 @@ def run_blocks(page: Path, tmp_path: Path, namespace: dict[str, object]) -> None
                 exec(code, namespace)  # noqa: S102  the page's own code
             compare(block, printed.getvalue())
             continue
+        for command in servers(block):
+            SERVED[page] = stack.enter_context(served(command, tmp_path))
         outputs = [run(command, block, tmp_path) for command in runnable(block)]
         if len(outputs) == 1 and len(block.text.splitlines()) == 1:
             compare(block, outputs[0])
+
+
+@contextlib.contextmanager
+def served(command: str, directory: Path) -> Iterator[str]:
+    """The address of a server that a page starts; at a port that is free, as the usual one may be taken."""
+    started = subprocess.Popen(
+        [str(SCRIPTS / "foveate"), *command.split()[1:], "--port", "0", "--no-open"],
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert started.stdout is not None
+        yield started.stdout.readline().partition("http://")[2].strip().rstrip("/")
+    finally:
+        started.terminate()
+        started.communicate(timeout=30)
 
 
 def run(command: str, block: Block, directory: Path) -> str:
@@ -146,9 +168,10 @@ def run(command: str, block: Block, directory: Path) -> str:
         return PRINTED[command]
     path = os.pathsep.join([str(SCRIPTS), os.environ.get("PATH", "")])
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
+        ["bash", "-o", "pipefail", "-c", command.replace(ADDRESS, SERVED.get(block.page, ADDRESS))],
         cwd=directory,
         env={**os.environ, "PATH": path, "COLUMNS": "160", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,

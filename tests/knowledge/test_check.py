@@ -39,7 +39,7 @@ def fill(store: Store) -> None:
     )
     knowledge.ingest(JournalTask(id="T1", tags=("money",)), handoff, today="2026-01-02")
     definitions = {"src/b.py": ("parse_amount", "Money")}
-    knowledge.put_entries([MapEntry(component="b", location="src/b.py")], definitions=definitions)
+    knowledge.put_entries([MapEntry(component="money", location="src/b.py")], definitions=definitions)
     Knowledge(store, "empty").new_id("pattern")
 
 

@@ -1,4 +1,4 @@
-"""The five phases with worked examples, and the text they become; defects of the pseudo-code each with a test."""
+"""The five phases with worked examples, and the text they become."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ TASK = ContextTask(id="NOW", objective="Add endpoints to the api", dependencies=
 
 @pytest.mark.parametrize("complexity", LIMITS)
 def test_the_limits_of_each_complexity_are_reached(complexity: str) -> None:
-    """The pseudo-code cut to 5, 3 and 10 before the limits of 10, 5 and 20 were looked at."""
+    """The plain way cut to 5, 3 and 10 before the limits of 10, 5 and 20 were looked at."""
     context = compute_context(TASK, full(), complexity=complexity)  # type: ignore[arg-type]
     limits = LIMITS[complexity]  # type: ignore[index]
     assert (

@@ -26,13 +26,13 @@ def test_the_worked_example() -> None:
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_a_domain_is_found_by_its_own_name(domain: str) -> None:
-    """The pseudo-code knew only the words listed for it."""
+    """The plain way knew only the words listed for it."""
     assert domain in signals(f"Rework the {domain} layer").domains
 
 
 @pytest.mark.parametrize("word", ["endpoints", "Endpoint", "ENDPOINTS"])
 def test_forms_of_a_word_are_one(word: str) -> None:
-    """The pseudo-code compared words letter by letter."""
+    """The plain way compared words letter by letter."""
     assert signals(f"Document all {word}").domains == ("api",)
     assert stem("endpoint") in signals(f"Document all {word}").stems
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.opening import Answering, ChatPlace
@@ -56,6 +60,10 @@ class Setting:
     now: float = NOON
     watched: Watched = field(default_factory=Watched)
 
+    @cached_property
+    def answering(self) -> Answering:
+        return Answering(driver=PydanticAIDriver("openai-chat:scripted"))
+
     def write(self, name: str, content: str) -> Path:
         path = self.vault / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +77,7 @@ class Setting:
         path = self.write(name, script)
         folders = TemplateFolders(self.vault, self.vault.parent / "system")
         place = ChatPlace(store=self.store, folders=folders, settings=self.settings, clock=lambda: self.now)
-        answering = Answering(driver=PydanticAIDriver("openai-chat:scripted"))
+        answering = self.answering
         return Stage(
             script=read_script(path, root=self.vault), place=place, root=self.vault, answering=lambda _alias: answering
         )
@@ -82,7 +90,13 @@ class Setting:
 
 
 @contextmanager
-def setting(folder: Path, monkeypatch: Any, reply: Callable[[Payload], dict[str, Any]] | None = None) -> Iterator[Setting]:
+def setting(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    empty: Path,
+    reply: Callable[[Payload], dict[str, Any]] | None = None,
+) -> Iterator[Setting]:
+    shutil.copy(empty, folder / "context.db")
     (folder / "vault").mkdir()
     numbers = iter(range(1, 1_000))
     with scripted_model(reply or (lambda _: text(f"answer {next(numbers)}"))) as model:

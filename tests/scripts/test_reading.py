@@ -107,6 +107,8 @@ def test_front_matter_has_the_settings_of_the_file() -> None:
         ("## A\n@model a\n@model b\nx", "`@model` is given twice"),
         ("## A\n@model\nx", "`@model` must be a model's name"),
         ("## A\n@john says\nx", "text that begins with @ needs a line of text or a \\ before it"),
+        (f"## {'A' * 201}\nx", "more than 200 characters"),
+        (f"## A\n@input file:a{' ' * 200_000}b (x\nx\n## B\n", "the step 'B' does not say"),
         ("## A\n", "the step 'A' does not say what to do"),
         ("## A\nx\n## a\ny", "a step 'a' is in line 1 already"),
         ("## A\n@input variable:x\nx\n## B\n@output variable:x\ny", "`@input variable:x`: no earlier step gives any"),
@@ -137,7 +139,9 @@ def test_a_directive_behind_text_is_noted() -> None:
     """It is taken for text, which is seldom meant; in code it is."""
     script = read("## A\nDo it.\n@output file:a.md\n```\n@output file:b.md\n```\n")
 
-    assert script.notes == ("line 3: `@output` stands behind text of its step and is taken for text; directives come first",)
+    assert script.notes == (
+        "line 3: `@output` stands behind text of its step and is taken for text; directives come first",
+    )
 
 
 def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
@@ -148,6 +152,16 @@ def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nothing.md", tmp_path / ("x" * 300), Path("a\0b")):
         with pytest.raises(ConfigError, match=r"is no file|cannot be read"):
             read_script(path, root=tmp_path)
+
+
+def test_the_example_is_a_workflow() -> None:
+    """As it stands in the repository."""
+    example = Path(__file__).parents[2] / "examples" / "daily.md"
+
+    script = read_script(example, root=example.parent)
+
+    assert [step.name for step in script.steps] == ["Loose ends", "Plan"]
+    assert script.notes == ()
 
 
 def test_a_workflow_is_named_by_its_place_in_the_vault(tmp_path: Path) -> None:
@@ -165,13 +179,17 @@ def test_a_workflow_is_named_by_its_place_in_the_vault(tmp_path: Path) -> None:
 
 LINES = st.one_of(
     st.text(max_size=30),
-    st.sampled_from(["## A", "## 步骤", "## Instructions", "---", "```", "# T", "", "text", "budget: 1", "\x00", "\u2028## B"]),
+    st.sampled_from(
+        ["## A", "## 步骤", "## Instructions", "---", "```", "# T", "", "text", "budget: 1", "\x00", "\u2028## B"]
+    ),
     st.builds(
         lambda name, value: f"@{name} {value}",
         st.sampled_from([*DIRECTIVES, "other", "input", "output"]),
         st.one_of(
             st.text(max_size=20),
-            st.sampled_from(["file:a (head=3)", "variable:x", "file:{today}", "all", "5m", "new", "file:..", "context", "²d"]),
+            st.sampled_from(
+                ["file:a (head=3)", "variable:x", "file:{today}", "all", "5m", "new", "file:..", "context", "²d"]
+            ),
         ),
     ),
 )

@@ -32,7 +32,7 @@ def test_a_session_is_leafed_through(store_url: str) -> None:
         assert (tools.total, len(tools.rows)) == (24, 4)
         assert {row.message.role for row in tools.rows if row.message is not None} == {"tool"}
         assert [row.position for row in messages_at(store, info, [7, 0, 99])] == [7, 0], "as asked, what there is"
-        assert spoken(store, info) == ({"user": 1, "assistant": 24, "tool": 24}, {"read_file": 48})
+        assert spoken(store, info) == ({"user": 1, "assistant": 24, "tool": 24}, {"Read": 48})
 
         reader = store.reader(info)
         [first] = messages_at(store, info, [0])
@@ -72,5 +72,5 @@ def test_a_damaged_row_is_named(store_url: str) -> None:
         session.compile()
         with store.writing() as connection:
             connection.execute(events.update().where(events.c.kind == "call_recorded").values(body="{"))
-        with pytest.raises(LogError, match="event .* of session 's' cannot be read.*`foveate db check`"):
+        with pytest.raises(LogError, match=r"event .* of session 's' cannot be read.*`foveate db check`"):
             call_accounts(store, store.session("s"))

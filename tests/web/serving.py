@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route
@@ -34,7 +29,7 @@ class Looking:
 
     def settled(self) -> None:
         """Wait until nothing is on its way any more."""
-        self.page.wait_for_selector("#content h1")
+        self.page.wait_for_selector("#content > *")
         self.page.wait_for_function("document.querySelectorAll('.waiting').length === 0")
 
     def see(self, selector: str, **options: Any) -> Locator:
@@ -61,21 +56,6 @@ class Looking:
         else:
             self.elsewhere.append(url)
             route.abort()
-
-
-@contextmanager
-def serving(store: Path, *options: str) -> Iterator[str]:
-    """The address of a server over a store, as `foveate serve` gives it."""
-    command = [sys.executable, "-m", "foveate", "serve", "--store", str(store), "--port", "0", "--no-open", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}) as process:
-        try:
-            assert process.stdout is not None
-            found = re.search(r"http://\S+", process.stdout.readline())
-            assert found is not None, "the first line is its address"
-            yield found[0].rstrip("/")
-        finally:
-            process.terminate()
-            process.wait(20)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from foveate.session import Session
 from foveate.store import SessionInfo, Store
 from foveate.store.arrivals import import_lines
 
-HOSTILE = "<script>window.stolen = 1</script><img src=x onerror=\"window.stolen = 2\">{{ stolen }} ${stolen} `"
+HOSTILE = '<script>window.stolen = 1</script><img src=x onerror="window.stolen = 2">{{ stolen }} ${stolen} `'
 
 
 def sample_in(store: Store, name: str = "sample", *, turns: int = 6, budget: int = 8_000) -> SessionInfo:
@@ -34,7 +34,11 @@ def hostile_log(folder: Path) -> Path:
             "role": "assistant",
             "content": HOSTILE,
             "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": json.dumps({"command": HOSTILE})}}
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "bash", "arguments": json.dumps({"command": HOSTILE})},
+                }
             ],
         },
         {"role": "tool", "tool_call_id": "c1", "content": HOSTILE * 50},

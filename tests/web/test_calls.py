@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.web.sessions import sample_in
 
 from foveate.budget.economics import call_cost
 from foveate.budget.profiles import profile_for
@@ -24,6 +23,7 @@ from foveate.web.calls import Calls, calls_of, thinned
 from foveate.web.chart import MOST, chart_of, parts_in, triggers_in
 from foveate.web.stations import Views, prepared
 from foveate.web.window import fates_in, made_at, window_of
+from tests.web.sessions import sample_in
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.serving import serving
 from playwright.sync_api import Browser
-from tests.importers.logs import NEEDS_DATA, recorded
-from tests.web.serving import Looking, looking, serving
-from tests.web.sessions import HOSTILE, hostile_log, sample_in
 
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.models import Node
 from foveate.session import Session
 from foveate.store import Store
+from tests.importers.logs import NEEDS_DATA, recorded
+from tests.web.serving import Looking, looking
+from tests.web.sessions import HOSTILE, hostile_log, sample_in
 
 pytest_plugins = ["tests.browser"]
 
@@ -72,11 +73,11 @@ def test_from_the_timeline_to_a_call_to_an_original_to_a_difference(look: Lookin
 
     masked = _call_with(look, "masked")
     block = look.see(".piece[data-fate=masked]")
-    before = block.inner_text()
-    assert re.search(r"masked\s+by \w+\s+at call \d+\s+[\d,]+ → [\d,]+ tokens\s+m\d+", before)
+    before = block.text_content() or ""
+    assert re.search(r"masked\s*by \w+\s*at call \d+\s*[\d,]+ → [\d,]+ tokens\s*m\d+", before)
     block.locator("button:has-text('Show the original')").click()
     look.see(".piece .original pre")
-    assert len(block.inner_text()) > len(before) + 200
+    assert len(block.text_content() or "") > len(before) + 200
     page.click("button:has-text('Show what differs')")
     look.see("h1:has-text('→')")
     look.settled()
@@ -128,22 +129,39 @@ def test_the_log_is_searched_and_a_pin_reaches_the_next_call(look: Looking) -> N
     look.see(f"h2:has-text('{chosen} ')")
     look.see("text=Which calls saw this")
 
-    page.click("button:has-text('Pin')")
-    look.see("button:has-text('Unpin')")
+    page.click("button.button:text-is('Pin')")
+    look.see("button.button:text-is('Unpin')")
     look.at("/next?id=sample")
     block = look.see(f"#block-{chosen}")
-    assert "verbatim" in block.inner_text() and "pinned" in block.inner_text()
+    told = block.text_content() or ""
+    assert "verbatim" in told and "pinned" in told
 
     look.at(f"/log?id=sample&message={chosen}")
-    page.click("button:has-text('Unpin')")
-    look.see("button:text-is('Pin')")
+    page.click("button.button:text-is('Unpin')")
+    look.see("button.button:text-is('Pin')")
 
 
-def test_scrolling_a_long_log_only_reads_what_is_seen(browser: Browser, tmp_path: Path) -> None:
-    """A log of thousands of messages scrolls to its end and shows it, with few lines in the page."""
-    with Session.open(tmp_path / "a.db", "long") as session:
+@pytest.fixture(scope="module")
+def odd_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server over a store with a long session, and one in which every text means harm."""
+    folder = tmp_path_factory.mktemp("odd")
+    path = folder / "a.db"
+    with Store(path) as store:
+        knowledge = Knowledge(store, f"project {HOSTILE}")
+        knowledge.add(Node(id=f"gotcha-{HOSTILE}", type="gotcha", summary=HOSTILE, tags=(HOSTILE,)), now="2026-01-01")
+    with Session.open(path, "long") as session:
         session.extend({"role": "user", "content": f"message number {number}"} for number in range(5_000))
-    with serving(tmp_path / "a.db") as address, looking(browser, address) as look:
+    with Session.open(path, f"harm {HOSTILE}", budget=2_000, system=HOSTILE) as session:
+        session.extend(json.loads(hostile_log(folder).read_text(encoding="utf-8")))
+        session.compile()
+        session.tag(note=HOSTILE)
+    with serving(path) as found:
+        yield found
+
+
+def test_scrolling_a_long_log_only_reads_what_is_seen(browser: Browser, odd_address: str) -> None:
+    """A log of thousands of messages scrolls to its end and shows it, with few lines in the page."""
+    with looking(browser, odd_address) as look:
         page = look.at("/log?id=long")
         look.see(".longlist .words:has-text('message number 0')")
         page.evaluate("document.querySelector('.longlist').scrollTop = 1e9")
@@ -179,34 +197,28 @@ def test_a_recorded_log_comes_in_and_is_replayed(browser: Browser, tmp_path: Pat
         look.see(".notice.bad:has-text('no log.json')")
 
 
-def test_a_log_that_means_harm_runs_nothing(browser: Browser, tmp_path: Path) -> None:
+def test_a_log_that_means_harm_runs_nothing(browser: Browser, odd_address: str, tmp_path: Path) -> None:
     """Whatever stands in a log, in names, tags or knowledge is shown as it is on every page, and nothing of it runs."""
-    with Store(tmp_path / "a.db") as store:
-        knowledge = Knowledge(store, f"project {HOSTILE}"[:180])
-        knowledge.add(Node(id=f"gotcha-{HOSTILE}"[:90], type="gotcha", summary=HOSTILE, tags=(HOSTILE,)), now="2026-01-01")
-    with Session.open(tmp_path / "a.db", f"s {HOSTILE}", budget=2_000, system=HOSTILE) as session:
-        session.extend(json.loads(hostile_log(tmp_path).read_text(encoding="utf-8")))
-        session.compile()
-        session.tag(**{"note": HOSTILE})
-    with serving(tmp_path / "a.db") as address, looking(browser, address) as look:
+    with looking(browser, odd_address) as look:
         page = look.at("/")
-        look.see("tbody td.name a").click()
-        look.see(".nicegui-echart canvas")
+        look.see("tbody td.name a:has-text('stolen')").click()
+        look.see(".nicegui-echart canvas").hover()
         page.locator("table").last.locator("tbody a").first.click()
         look.see(".piece")
-        assert HOSTILE in page.inner_text(".request")
+        assert HOSTILE in (page.text_content(".request") or "")
+        call = page.url
         for path in ("log", "next", "session"):
-            page.goto(page.url.replace("/call?", f"/{path}?").replace("/log?", f"/{path}?").replace("/next?", f"/{path}?"))
+            page.goto(call.replace("/call?", f"/{path}?"))
             look.settled()
             assert HOSTILE[:30] in page.inner_text("#content")
         look.at("/knowledge")
-        look.see(".nicegui-echart canvas")
+        look.see(".nicegui-echart canvas").hover()
         page.fill("input[type=search]", "script")
         look.see("text=1 found")
         page.click("button.more")
         look.see("h2:has-text('<script>')")
         look.at("/lab")
-        page.goto(f"{address}/")
+        look.at("/")
         page.set_input_files(".drop input[type=file]", hostile_log(tmp_path))
         look.see(".notice:has-text('Imported.')")
         assert page.evaluate("window.stolen") is None
@@ -216,7 +228,7 @@ def test_the_lab_compares_policies(look: Looking) -> None:
     """Policies are compared in another process, with a table and plots, and the report can be taken away."""
     page = look.at("/lab")
     for name in ("recorded", "mask-10", "drop-steps"):
-        page.click(f".checks label:text-is('{name}')")
+        page.click(f".checks label:has(span:text-is('{name}'))")
     page.click("button:has-text('Compare')")
     look.see("h2:has-text('1 sessions, ')")
     rows = page.locator("table tbody tr").all_inner_texts()
@@ -225,7 +237,7 @@ def test_the_lab_compares_policies(look: Looking) -> None:
     assert page.locator(".nicegui-echart canvas").count() == 3
     with page.expect_download() as download:
         page.click("button:has-text('Download JSON')")
-    assert json.loads(download.value.path().read_text(encoding="utf-8"))["calls"] > 100
+    assert json.loads(download.value.path().read_text(encoding="utf-8"))["sessions"][0]["calls"] > 100
 
 
 def test_what_is_not_there_is_said(look: Looking) -> None:

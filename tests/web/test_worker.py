@@ -57,8 +57,10 @@ async def test_work_can_be_stopped() -> None:
     """Whoever waits for stopped work hears of it at once."""
     worker = Worker(endless)
     waiting = asyncio.create_task(worker.result())
-    while worker.text != "still at it":
+    for _ in range(1_000):
         await asyncio.sleep(0.02)
+        if worker.text == "still at it":
+            break
     worker.stop()
 
     with pytest.raises(StoppedError):

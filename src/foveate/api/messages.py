@@ -66,7 +66,7 @@ def one_message(
 ) -> MessageWholeShape:
     """A message as it was recorded, whatever requests show of it."""
     info = store.session(session_id)
-    [row] = _rows(store, info, [message_id]) or [None]
+    row = next(iter(_rows(store, info, [message_id])), None)
     if row is None:
         raise UnknownReferenceError(
             f"no message {message_id!r} in session {session_id!r}; it has {info.messages:,}, named like m1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
@@ -62,7 +62,7 @@ def _operation(method: str, path: str, operation: Mapping[str, Any], shapes: Map
     yield "</details>"
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     if rows:
         yield "<div class=scroll><table><tr>" + "".join(f"<th>{escape(one)}</th>" for one in head) + "</tr>"
         for name, *others in rows:

@@ -184,7 +184,9 @@ class SectionShape(Shape):
 
     name: str
     source: str | None
-    tier: str = Field(description="stable ones stand before the history, volatile ones behind it.")
+    tier: str = Field(
+        description="instructions end the system prompt, stable ones stand before the history, volatile ones behind it."
+    )
     tokens: int
     content: str
 

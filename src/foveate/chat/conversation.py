@@ -54,7 +54,7 @@ class Conversation:
     Args:
         session: what was said; it has a budget.
         driver: the model.
-        system: what the model is told to be; a template may add to it.
+        system: what the model is told to be; a template may add to it, call by call.
         tools: what the model may do.
         endless: compiles the view of each call by a template; without, the history is sent, reduced to its budget.
         clock: the time of each event.
@@ -142,9 +142,7 @@ class Conversation:
 
     def _frame(self) -> None:
         """Give the session its system prompt and tools; framing that is the same is not written again."""
-        template = self.endless.template if self.endless is not None else None
-        extra = template.chat_instructions if template is not None else ""
-        system = "\n\n".join(text for text in (self.system, extra) if text) or None
+        system = self.system or None
         definitions = list(self._definitions())
         context = self.session.context
         if context.system != system or list(context.tools) != definitions:

@@ -18,6 +18,7 @@ from foveate.compiler.compiled import CompiledContext
 from foveate.errors import BudgetError, FoveateError, StoreError, TemplateError
 from foveate.log.events import DiagnosticRecorded, Placed, ReductionRecorded, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
+from foveate.log.sections import ContextSection
 from foveate.log.text import encodable
 from foveate.session import Session
 from foveate.views.draft import part_of
@@ -95,10 +96,8 @@ class Endless:
         if newest != self._begun:
             self._begun = newest
             await self._begin(now)
-        if self.template is None:
-            return self.session.compile(now=now)
         try:
-            return self.session.compile(now=now)
+            return self.session.compile(now=now, sections=self._sections())
         except BudgetError:
             # What must be sent does not fit; no template is to blame, and no other view would.
             raise
@@ -116,7 +115,7 @@ class Endless:
                     self._note("template_note", "template_load", note, template.pointer, now)
             self.template = template
             self.session.use(endless_policy(template, self.terms.keeping(template), computed=self._computed(now)))
-            view = self.session.preview(now=now)
+            view = self.session.preview(now=now, sections=self._sections())
             if is_due(view, self.terms.reflect_every):
                 await self._reflect(view, now)
             await self._summarise(view, template, now)
@@ -124,6 +123,14 @@ class Endless:
             raise
         except FoveateError as error:
             self._fail(error, "compile", now)
+
+    def _sections(self) -> tuple[ContextSection, ...]:
+        """What the template tells the chat's model; no change of the session's own instructions."""
+        template = self.template
+        if template is None or not template.chat_instructions:
+            return ()
+        content, source = template.chat_instructions, template.pointer
+        return (ContextSection(name="chat instructions", content=content, source=source, tier="instructions"),)
 
     async def _summarise(self, view: CompiledContext, template: Template, now: float | None) -> None:
         """Have the model write the summary that this call needs, if it needs one."""

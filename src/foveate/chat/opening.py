@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from foveate.agents.driver import Driver
 from foveate.agents.toolset import Toolset
@@ -16,7 +16,9 @@ from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Computed, Endless
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.settings import ChatSettings
-from foveate.errors import UnknownModelError
+from foveate.errors import ConfigError, UnknownModelError
+from foveate.log.events import DiagnosticRecorded
+from foveate.log.text import encodable
 from foveate.session import Session
 from foveate.store import Store
 
@@ -28,6 +30,16 @@ TRANSCRIPTS: Final = "AssistantMD/Chats"
 # Tags of a session, which say how its chat goes on.
 ENDLESS: Final = "endless"
 TEMPLATE: Final = "template"
+
+
+# How far back in a log it is looked whether something was said already.
+_LOOKED_AT: Final = 200
+
+OnProblem = Callable[[DiagnosticRecorded], None]
+
+
+def _to_nobody(_problem: DiagnosticRecorded) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,20 +75,13 @@ class ChatPlace:
         safe = "".join(one if one.isalnum() or one in "-_. " else "_" for one in session_id)
         return self.folders.vault / TRANSCRIPTS / f"{safe}.md"
 
-    def opened(self, session_id: str, answering: Answering) -> Conversation:
-        """A chat as it was left, or a new one."""
-        path = self.transcript_of(session_id)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        session = Session.open(
-            self.store,
-            session_id,
-            vault=self.vault_name,
-            transcript=path,
-            budget=self.budget(answering),
-            model=known_profile(answering.driver.name),
-            policy="chat",
-        )
+    def template_of(self, session: Session) -> str:
+        """The template that a chat goes on with when it is endless: the one it had last, else that of the settings."""
+        return self.store.session(session.id).tags.get(TEMPLATE, self.settings.template)
+
+    def opened(self, session_id: str, answering: Answering, on_problem: OnProblem = _to_nobody) -> Conversation:
+        """A chat as it was left, or a new one; a transcript that cannot be written is a problem, and no more."""
+        session = self._session(session_id, answering, on_problem)
         chat = Conversation(
             session,
             answering.driver,
@@ -86,10 +91,9 @@ class ChatPlace:
             steps=self.settings.steps,
         )
         tags = self.store.session(session_id).tags
-        template = tags.get(TEMPLATE, self.settings.template)
         is_endless = tags[ENDLESS] == "on" if ENDLESS in tags else self.settings.endless
         if is_endless:
-            chat.endless = self.endless(session, answering, template)
+            chat.endless = self.endless(session, answering, self.template_of(session))
         return chat
 
     def endless(self, session: Session, answering: Answering, template: str) -> Endless:
@@ -123,6 +127,29 @@ class ChatPlace:
             return TokenBudget(window=budget + reserve, reserved_output=reserve)
         return TokenBudget(window=window, reserved_output=min(reserve, window // 2))
 
+    def _session(self, session_id: str, answering: Answering, on_problem: OnProblem) -> Session:
+        options: dict[str, Any] = {
+            "vault": self.vault_name,
+            "budget": self.budget(answering),
+            "model": known_profile(answering.driver.name),
+            "policy": "chat",
+        }
+        path = self.transcript_of(session_id)
+        try:
+            return Session.open(self.store, session_id, transcript=path, **options)
+        except ConfigError as error:
+            if path is None:
+                raise
+            # Options that are wrong are wrong without a transcript, too.
+            session = Session.open(self.store, session_id, **options)
+            problem = DiagnosticRecorded(
+                code="transcript_failed", phase="transcript", text=encodable(f"{error}"), subject=encodable(f"{path}")
+            )
+            if problem not in _newest(session):
+                session.record(problem, time=self.clock())
+            on_problem(problem)
+            return session
+
 
 def known_profile(name: str) -> ModelProfile:
     """What is known of a model; of one that nobody knows, its name."""
@@ -130,3 +157,8 @@ def known_profile(name: str) -> ModelProfile:
         return profile_for(name)
     except UnknownModelError:
         return ModelProfile(name=name)
+
+
+def _newest(session: Session) -> list[object]:
+    log, length = session.context.log, session.context.length
+    return [event.body for event in log.events(max(0, length - _LOOKED_AT), length)]

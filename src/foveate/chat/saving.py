@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path, PurePosixPath
 
@@ -22,7 +21,8 @@ def saved_template(folders: TemplateFolders, name: str, text: str) -> Path:
         )
     relative = PurePosixPath(name.strip().removesuffix(".md"))
     parts = relative.parts
-    if not parts or len(parts) > 2 or any(one.startswith((".", "_")) or one in ("/", "..") for one in parts):
+    is_odd = not relative.as_posix().isprintable() or "\\" in name
+    if is_odd or not parts or len(parts) > 2 or any(one.startswith((".", "_", "/")) for one in parts):
         raise TemplateError(
             f"`name` {name!r} is no place for a template; give a name such as chat or work/coding",
             phase="template_save",
@@ -35,11 +35,14 @@ def saved_template(folders: TemplateFolders, name: str, text: str) -> Path:
     template_of(content, name=relative.as_posix(), source="vault", path=path)
     if not path.resolve().is_relative_to(folders.vault.resolve()):
         raise TemplateError(f"{path} leads out of the vault; give another name", phase="template_save", pointer=pointer)
+    half = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        half.write_bytes(content)
-        os.replace(half, path)  # noqa: PTH105  the same, in the words of the manual
+        try:
+            half.write_bytes(content)
+            half.replace(path)
+        finally:
+            half.unlink(missing_ok=True)
     except OSError as error:
         raise TemplateError(
             f"cannot write {path}: {error.strerror or error}; check that the vault can be written",

@@ -120,7 +120,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         _whole(0), "a number of turns; 0 is never", "Turns after which a reflection is made."
     ),
     "context_compiler_timeout": Setting(
-        _seconds, "seconds, more than 0", "How long a model may take to write a summary."
+        _seconds, "seconds, more than 0 and at most 3,600", "How long a model may take to write a summary."
     ),
 }
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foveate.cli.models import ModelName
 from foveate.cli.output import say
-from foveate.cli.source import reported
+from foveate.cli.source import BAD_INPUT, reported
 from foveate.cli.store import StorePlace, SystemPlace, opened
+from foveate.errors import ConfigError
+
+if TYPE_CHECKING:
+    from foveate.log.events import DiagnosticRecorded
 
 Vault = Annotated[
     Path | None,
@@ -54,7 +59,10 @@ def chat_command(
     Example: foveate chat --endless --template chat --vault ~/notes
     """
     given = {"model": model, "budget": budget, "template": template}
+    is_answered = True
     with reported(), opened(store, system, create=True) as found:
+        if template is not None and endless is False:
+            raise ConfigError("`--template` is for endless chats; leave out `--no-endless`, or the template")
         # Not on top: `--help` need not wait for it.
         from foveate.cli.chat_screen import ChatScreen
         from foveate.integrations.chats import chats_of
@@ -62,9 +70,13 @@ def chat_command(
         chats = chats_of(found, vault=vault, system=Path(system) if system else None, given=given, project=project)
         with chats.answering() as (chosen, by):
             say(f"{chosen.name} answers: {chosen.why}")
-            chat = chats.place.opened(session, by)
+            problems: list[DiagnosticRecorded] = []
+            chat = chats.place.opened(session, by, problems.append)
             with chat.session:
                 if endless is not None or template is not None:
-                    wanted = template or chats.place.settings.template
+                    wanted = template or chats.place.template_of(chat.session)
                     chats.place.switch(chat, by, template=None if endless is False else wanted)
-                ChatScreen(chats.place, chat, by).run()
+                is_answered = ChatScreen(chats.place, chat, by, problems=problems).run()
+    if not is_answered and not sys.stdin.isatty():
+        # A program that asks by a pipe has no other way to know.
+        raise typer.Exit(BAD_INPUT)

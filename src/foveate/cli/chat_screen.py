@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from importlib import import_module
 
 from rich.console import Console
 from rich.text import Text
 
 from foveate.agents.driver import DriverError
-from foveate.agents.toolset import Answer
+from foveate.agents.toolset import Answer, open_calls
 from foveate.chat.conversation import Conversation, Listening
 from foveate.chat.opening import Answering, ChatPlace
 from foveate.cli.output import print_table
@@ -24,25 +26,38 @@ from foveate.log.text import printable
 from foveate.recall.readable import readable
 
 _LONGEST = 160
+_ROWS = 30
 _HELP = """\
-/context          what the model sees now, by what became of it
-/why ID           what became of a message, in one sentence
+/context            what the model sees now, by what became of it
+/why ID             what became of a message, in one sentence
 /pin ID, /unpin ID  keep a message in every request, or let it go
-/recall ID|WORDS  a message as it was said, or the messages about something
-/endless on|off   compile requests from a template, or send the history
-/template [NAME]  the templates there are, or go on with one of them
-/transcript       the whole conversation, and where its file is
-/retry            ask again, if an answer failed
-/quit             leave; the chat goes on where it was the next time"""
+/recall ID|WORDS    a message as it was said, or the messages about something
+/endless on|off     compile requests from a template, or send the history
+/template [NAME]    the templates there are, or go on with one of them
+/transcript         the whole conversation, and where its file is
+/retry              ask again, if an answer failed
+/quit               leave; the chat goes on where it was the next time
+
+A line with a space before its slash is said, not done."""
 
 
 class ChatScreen:
     """Reads what somebody types, and shows what comes of it."""
 
-    def __init__(self, place: ChatPlace, chat: Conversation, answering: Answering) -> None:
+    def __init__(
+        self,
+        place: ChatPlace,
+        chat: Conversation,
+        answering: Answering,
+        *,
+        problems: Iterable[DiagnosticRecorded] = (),
+    ) -> None:
         self._place = place
         self._chat = chat
         self._answering = answering
+        # What went wrong when the chat was opened.
+        self._problems = tuple(problems)
+        self._is_answered = True
         self._console = Console(highlight=False, soft_wrap=True)
         self._midline = False
         self._commands: dict[str, Callable[[str], None]] = {
@@ -54,35 +69,40 @@ class ChatScreen:
             "/endless": self._endless,
             "/template": self._template,
             "/transcript": self._transcript,
-            "/retry": lambda _: self._hear(None),
+            "/retry": self._retry,
             "/help": lambda _: self._console.print(_HELP, markup=False),
         }
 
-    def run(self) -> None:
-        """Until somebody leaves."""
+    def run(self) -> bool:
+        """Until somebody leaves; whether what was said last was answered."""
+        if sys.stdin.isatty():
+            _edit_lines()
         session = self._chat.session
         said = count(len(session.messages), "message")
         how = f"endless, {self._chat.endless.name}" if self._chat.endless is not None else "plain history"
         self._say(f"chat {session.id} · {said} · {how} · /help", "dim")
+        for problem in self._problems:
+            self._noted(problem)
         while (line := self._read()) is not None:
             text = line.strip()
             if text in ("/quit", "/exit"):
-                return
+                break
             if not text:
                 continue
             try:
-                self._do(text)
+                self._do(text, is_command=line.startswith("/"))
             except FoveateError as error:
                 self._say(f"✗ {error}", "red")
+        return self._is_answered
 
-    def _do(self, text: str) -> None:
-        if not text.startswith("/"):
+    def _do(self, text: str, *, is_command: bool) -> None:
+        if not is_command:
             self._hear(text)
             return
         name, _, rest = text.partition(" ")
         command = self._commands.get(name)
         if command is None:
-            self._say(f"✗ there is no {shown(name)}; /help lists what there is", "red")
+            self._say(f"✗ there is no {shown(name)}; /help lists what there is, a space before it says it", "red")
             return
         command(rest.strip())
 
@@ -98,6 +118,7 @@ class ChatScreen:
             on_text=self._wrote, on_call=self._called, on_answer=self._answered, on_diagnostic=self._noted
         )
         streamed = self._console.is_terminal
+        self._is_answered = False
         try:
             asked = self._chat.say(text, listening) if text is not None else self._chat.go_on(listening)
             turn = asyncio.run(asked)
@@ -108,6 +129,7 @@ class ChatScreen:
             self._say(f"✗ {error}", "red")
             self._say("what was said is kept; /retry asks again", "dim")
             return
+        self._is_answered = True
         if not streamed:
             self._console.print(Text(printable_lines(turn.text)))
         self._break()
@@ -134,30 +156,45 @@ class ChatScreen:
         view = self._view()
         budget = f" of {view.budget.limit:,}" if view.budget is not None else ""
         self._say(f"{view.tokens:,} tokens{budget}; {view.framing.tokens:,} are instructions and tools", "bold")
+        if not view.items:
+            return
         rows = [[fate, str(many), f"{tokens:,}"] for fate, (many, tokens) in view.fates.items()]
-        if rows:
-            print_table({"fate": "name", "items": "number", "tokens": "number"}, rows)
-        shown_rows = [
-            [item.id, item.message.role, item.fate, f"{item.tokens:,}", _line(readable(item.message))]
-            for item in view.items[-30:]
-        ]
-        if shown_rows:
-            columns = {"id": "name", "role": "name", "fate": "name", "tokens": "number", "text": "words"}
-            print_table(columns, shown_rows)  # type: ignore[arg-type]
+        print_table({"fate": "name", "items": "number", "tokens": "number"}, rows)
+        print_table(
+            {"id": "name", "role": "name", "fate": "name", "tokens": "number", "text": "words"},
+            [
+                [shown(item.id), item.message.role, item.fate, f"{item.tokens:,}", _line(shown(readable(item.message)))]
+                for item in view.items[-_ROWS:]
+            ],
+        )
+        if len(view.items) > _ROWS:
+            self._say(f"and {count(len(view.items) - _ROWS, 'item')} before these", "dim")
 
     def _view(self) -> CompiledContext:
         return self._chat.session.preview(now=self._chat.clock())
 
     def _why(self, reference: str) -> None:
-        self._say(self._view().why(reference) if reference else "✗ which message? give its id, such as /why m3")
+        if self._names_one(reference, "/why"):
+            self._say(self._view().why(reference))
 
     def _pin(self, reference: str) -> None:
+        if not self._names_one(reference, "/pin"):
+            return
         self._chat.session.pin(reference)
         self._say(f"{shown(reference)} stands in every request from here on", "dim")
 
     def _unpin(self, reference: str) -> None:
+        if not self._names_one(reference, "/unpin"):
+            return
         self._chat.session.unpin(reference)
         self._say(f"{shown(reference)} may be reduced again", "dim")
+
+    def _names_one(self, reference: str, command: str) -> bool:
+        if not self._chat.session.messages:
+            self._say("✗ nothing was said yet", "red")
+        elif not reference:
+            self._say(f"✗ which message? give its id, such as {command} m3; /context lists them", "red")
+        return bool(reference and self._chat.session.messages)
 
     def _recall(self, wanted: str) -> None:
         if not wanted:
@@ -177,8 +214,7 @@ class ChatScreen:
         if wanted not in ("on", "off"):
             self._say(f"endless mode is {'on' if self._chat.endless is not None else 'off'}; give on or off")
             return
-        template = self._place.settings.template if wanted == "on" else None
-        self._switch(template)
+        self._switch(self._place.template_of(self._chat.session) if wanted == "on" else None)
 
     def _template(self, name: str) -> None:
         if not name:
@@ -197,10 +233,17 @@ class ChatScreen:
         # Not on top: most chats never ask for it.
         from foveate.session.transcript import transcript_text
 
-        self._console.print(Text(transcript_text(self._chat.session.events)))
+        self._console.print(Text(printable_lines(transcript_text(self._chat.session.events))))
         path = self._place.transcript_of(self._chat.session.id)
-        if path is not None:
+        if path is not None and not self._problems:
             self._say(f"it is in {shlex.quote(str(path))}", "dim")
+
+    def _retry(self, _: str) -> None:
+        messages = self._chat.session.messages
+        if messages and (messages[-1].role != "assistant" or open_calls(messages)):
+            self._hear(None)
+        else:
+            self._say("✗ there is nothing to be answered; say something", "red")
 
     def _say(self, line: str, style: str = "") -> None:
         self._break()
@@ -215,6 +258,13 @@ class ChatScreen:
 def printable_lines(text: str) -> str:
     """A text without what would move the cursor."""
     return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def _edit_lines() -> None:
+    """Have lines edited, and pasted whole: without this a terminal cuts them at some 4,000 characters."""
+    # Importing it is all there is to do; some systems have none.
+    with suppress(ImportError):
+        import_module("readline")
 
 
 def _line(text: str, most: int = _LONGEST) -> str:

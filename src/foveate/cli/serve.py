@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -67,7 +68,7 @@ def serve_command(
             address = _address(host, listener.getsockname()[1])
             _print(app, place, address, token)
             if open is True or (open is None and _has_browser()):
-                url = address if token is None else f"{address}?token={token}"
+                url = address if token is None else f"{address}?token={quote(token, safe='')}"
                 _open(url)
             _serve(app, listener)
 

@@ -83,7 +83,10 @@ def print_previews(
         stage = Stage(script=script, place=chats.place, root=root, answering=nobody)
 
         async def printed() -> None:
+            between = ""
             async for preview in previewed(stage, only):
+                typer.echo(between, nl=False)
+                between = "\n"
                 _print_preview(preview, _name_of(chats, preview.step.model))
 
         asyncio.run(printed())
@@ -200,11 +203,11 @@ def _print_preview(preview: Preview, model: str) -> None:
     for note in preview.notes:
         say(f"! {name}: {shown(note)}")
     if preview.view is None:
-        typer.echo(f"\n=== {name} · asks nobody")
+        typer.echo(f"=== {name} · asks nobody")
         print_text(preview.copied)
         return
     tools = f" · tools: {', '.join(preview.tools)}" if preview.tools else ""
-    typer.echo(f"\n=== {name} · {shown(model)} · {preview.view.tokens:,} tokens{tools}")
+    typer.echo(f"=== {name} · {shown(model)} · {preview.view.tokens:,} tokens{tools}")
     print_text(preview.view.to("text"))
 
 

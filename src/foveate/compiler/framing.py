@@ -32,11 +32,12 @@ def framing_of(state: AgentState, counter: TokenCounter) -> Framing:
     context = state.context
     if state.override is not None:
         return _overridden(context, state.override, counter)
+    system = _system(context.system, state.sections)
     before = _sections(state.sections, "stable")
     after = _sections(state.sections, "volatile")
-    fixed = _counted(context, counter) + sum(message_tokens(message, counter) for message in before)
+    fixed = _counted(context, system, counter) + sum(message_tokens(message, counter) for message in before)
     return Framing(
-        system=context.system,
+        system=system,
         tools=context.tools,
         response_format=context.response_format,
         before=before,
@@ -56,16 +57,20 @@ def _overridden(context: AgentContext, messages: tuple[Message, ...], counter: T
     )
 
 
-def _counted(context: AgentContext, counter: TokenCounter) -> int:
+def _system(system: str | None, sections: tuple[ContextSection, ...]) -> str | None:
+    """The system prompt with the sections that belong to it."""
+    more = [encodable(one.content).strip() for one in sections if one.tier == "instructions"]
+    return "\n\n".join(text for text in (system, *more) if text) or None
+
+
+def _counted(context: AgentContext, system: str | None, counter: TokenCounter) -> int:
     """Tokens of system prompt, tools and response format; counted once as long as they stay the same."""
     key = ("framing", counter.name)
-    given = (context.system, context.tools, context.response_format)
+    given = (system, context.tools, context.response_format)
     known = context.log.memo.get(key)
     if known is not None and known[0] == given:
         return int(known[1])
-    tokens = framing_tokens(
-        counter, system=context.system, tools=context.tools, response_format=context.response_format
-    )
+    tokens = framing_tokens(counter, system=system, tools=context.tools, response_format=context.response_format)
     context.log.memo[key] = (given, tokens)
     return tokens
 

@@ -44,7 +44,7 @@ class FramingPresent(_Standing):
             if message.text.strip() and not _as_said(present.get(message.id), facts):
                 yield f"system message {message.id} is not shown verbatim"
         if any(item.fate == "summarised" and item.message.role == "system" for item in items):
-            # The summary beside the instructions says what is still asked for; in a chat of months that is not the first.
+            # The summary beside the instructions says what is asked for; in a chat of months that is not the first.
             return
         roomy = facts.limit is None or facts.limit - facts.tokens >= ROOM_FOR_FRAMING
         if roomy and not facts.open_errors and facts.first_input is not None and facts.first_input not in present:

@@ -102,7 +102,8 @@ def _map_postings(connection: Connection, project: int) -> Iterator[Posting]:
     rows = connection.execute(
         select(map_entries.c.number, map_entries.c.word_terms).where(map_entries.c.project == project)
     )
-    return (one for row in rows for one in places.postings_of(row.number, row.word_terms.split()))
+    # A word of an entry may be one that its file defines too; the index has it once.
+    return (one for row in rows for one in set(places.postings_of(row.number, row.word_terms.split())))
 
 
 def _links(connection: Connection, project: int, pointing: Counter[str]) -> Iterator[str]:

@@ -6,13 +6,13 @@ from typing import Literal
 
 import msgspec
 
-CacheTier = Literal["stable", "volatile"]
+CacheTier = Literal["instructions", "stable", "volatile"]
 
 
 class ContextSection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A named piece of text beside the history.
 
-    A stable section stands right after the system prompt, a volatile one after the history.
+    One of instructions ends the system prompt, a stable one stands right after it, a volatile one after the history.
     """
 
     name: str

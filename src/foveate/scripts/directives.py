@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from foveate.scripts.dates import PATTERNS, unknown_patterns
 from foveate.scripts.script import Cache, Input, Output, Runs, Tools, WriteMode
+from foveate.workflow.files import shortened
 
 _LINE: Final = re.compile(r"@([A-Za-z][\w-]*):?(?:[ \t]+(.*)|[ \t]*)")
-_OPTIONS: Final = re.compile(r"(.*?)[ \t]*\(([^()]*)\)")
 _VARIABLE: Final = re.compile(r"[\w-]+")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _FLAGS: Final = ("required", "refs_only", "properties")
@@ -50,10 +50,9 @@ def _text(value: str) -> str:
 
 def _input(value: str) -> Input:
     options: dict[str, Any] = {}
-    found = _OPTIONS.fullmatch(value)
-    if found is not None:
-        value = found.group(1)
-        for option in filter(None, (one.strip() for one in found.group(2).split(","))):
+    if value.endswith(")"):
+        value, _, said = value[:-1].rpartition("(")
+        for option in filter(None, (one.strip() for one in said.split(","))):
             options |= _option(option)
     kind, _, name = value.partition(":")
     match kind.strip():
@@ -74,7 +73,7 @@ def _option(option: str) -> dict[str, Any]:
         return {name: True}
     if name == "head" and equals:
         return {"head": _number(value, least=1)}
-    raise WrongError(f"the option {option!r} is not known; known are {', '.join(_FLAGS)} and head=N, N lines")
+    raise WrongError(f"the option {shortened(option)} is not known; known are {', '.join(_FLAGS)} and head=N, N lines")
 
 
 def _output(value: str) -> Output:
@@ -96,20 +95,20 @@ def _path(name: str) -> str:
     if not name or "\0" in name or path.name in ("", ".."):
         raise ValueError
     if path.is_absolute() or ".." in path.parts:
-        raise WrongError(f"{name!r} leads out of the vault; give a path inside it")
+        raise WrongError(f"{shortened(name)} leads out of the vault; give a path inside it")
     return _header(path.as_posix())
 
 
 def _header(value: str) -> str:
     if unknown := unknown_patterns(_text(value)):
         known = ", ".join(f"{{{one}}}" for one in PATTERNS)
-        raise WrongError(f"{{{unknown[0]}}} is no date; known are {known}")
+        raise WrongError(f"{{{unknown[0][:100]}}} is no date; known are {known}")
     return value
 
 
 def _variable(name: str) -> str:
     if not _VARIABLE.fullmatch(name.strip()):
-        raise WrongError(f"{name.strip()!r} is no name of a variable; use letters, digits, - and _")
+        raise WrongError(f"{shortened(name.strip())} is no name of a variable; use letters, digits, - and _")
     return name.strip()
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar, assert_never
 
@@ -54,7 +56,8 @@ class VaultFiles:
         place.parent.mkdir(parents=True, exist_ok=True)
         match mode:
             case "append":
-                _append(path, place, text)
+                with _alone(place.parent):
+                    _append(path, place, text)
             case "replace":
                 _replace(place, text.encode(), _stat(place))
             case "new":
@@ -93,12 +96,23 @@ def _text(path: str, place: Path) -> str | None:
         raise VaultError(f"{path!r}, line {line}: this is not UTF-8; store it as UTF-8") from error
 
 
+@contextmanager
+def _alone(folder: Path) -> Generator[None, None, None]:
+    """Wait until no other workflow appends to a file of a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _append(path: str, place: Path, text: str) -> None:
     for _ in range(_ATTEMPTS):
         before = _stat(place)
         content = place.read_bytes() if before is not None else b""
         ends = b"" if not content else b"\n" if content.endswith(b"\n") else b"\n\n"
-        # Somebody may write to a note of the day at the same moment; what they wrote must stay.
+        # An editor may save a note of the day at the same moment; what it wrote must stay.
         if _replace(place, content + ends + text.encode(), before, unchanged=True):
             return
     raise VaultError(f"cannot append to {path!r} in the vault: others change it all the time; try again")

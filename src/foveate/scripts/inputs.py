@@ -38,7 +38,10 @@ class Gathered:
         remedy = "read it with `read_file` if you need it" if readable else "only its name is given"
         return (
             *shown,
-            *(ContextSection(name=name, content=f"Not shown; {remedy}.", tier="stable") for name in self.references),
+            *(
+                ContextSection(name=name, content=f"Not shown; {remedy}.", source=name, tier="stable")
+                for name in self.references
+            ),
         )
 
     def copied(self) -> str:

@@ -17,12 +17,14 @@ from foveate.errors import ConfigError
 from foveate.log.text import printable
 from foveate.scripts.dates import DAYS
 from foveate.scripts.directives import DIRECTIVES, WrongError, directive_in
-from foveate.scripts.script import Script, Step, printed
+from foveate.scripts.script import Script, Step, named
+from foveate.workflow.files import shortened
 
 MOST_BYTES: Final = 500_000
 # What makes no sense for steps: what they keep in view is said by each.
 _NOT_OURS: Final = ("endless", "template")
 _OWN: Final = ("description", "week_start_day")
+_LONGEST_NAME: Final = 200
 _HEADING: Final = re.compile(r" {0,3}##[ \t]+(.*)")
 _INSTRUCTIONS: Final = "instructions"
 
@@ -60,7 +62,7 @@ def script_of(content: bytes, *, path: Path, name: str | None = None) -> Script:
     if reader.problems:
         raise ConfigError("\n".join(reader.problems))
     return Script(
-        name=printed(unicodedata.normalize("NFC", name or path.stem)),
+        name=printable(unicodedata.normalize("NFC", name or path.stem)),
         path=path,
         steps=tuple(steps),
         description=" ".join(str(own.get("description", "")).split()),
@@ -155,9 +157,11 @@ class _Reader:
         lines: dict[str, int] = {}
         given: set[str] = set()
         for step in steps:
-            name = printed(step.name).casefold()
+            name = named(step).casefold()
             if name in lines:
-                self._wrong(step.line, f"a step {step.name!r} is in line {lines[name]} already; give it another name")
+                self._wrong(
+                    step.line, f"a step {shortened(step.name)} is in line {lines[name]} already; give it another name"
+                )
             lines.setdefault(name, step.line)
             for one in step.inputs:
                 if one.kind == "variable" and one.name not in given:
@@ -178,8 +182,12 @@ class _Reader:
         copies = str(alone.get("model", "")).lower() == "none"
         if not part.heading:
             self._wrong(part.line, "the heading `##` has no name; write one behind it")
+        if len(part.heading) > _LONGEST_NAME:
+            self._wrong(part.line, f"the heading has more than {_LONGEST_NAME} characters; write them below it")
         if not text and not (copies and "input" in said):
-            self._wrong(part.line, f"the step {part.heading!r} does not say what to do; write it below its directives")
+            self._wrong(
+                part.line, f"the step {shortened(part.heading)} does not say what to do; write it below its directives"
+            )
         return Step(
             name=unicodedata.normalize("NFC", part.heading),
             line=part.line,
@@ -202,17 +210,17 @@ class _Reader:
         if found is None or found[0] not in DIRECTIVES:
             word = line.split(maxsplit=1)[0]
             remedy = "text that begins with @ needs a line of text or a \\ before it"
-            self._wrong(number, f"`{word}` is no directive; known are {known}; {remedy}")
+            self._wrong(number, f"`{word[:100]}` is no directive; known are {known}; {remedy}")
             return
         name, value = found
         directive = DIRECTIVES[name]
         try:
             read = directive.read(value)
         except WrongError as error:
-            self._wrong(number, f"`@{name}` {value}: {error}")
+            self._wrong(number, f"`@{name}` {shortened(value)}: {error}")
             return
         except (ValueError, KeyError):
-            self._wrong(number, f"`@{name}` must be {directive.must_be}, got {value!r}")
+            self._wrong(number, f"`@{name}` must be {directive.must_be}, got {shortened(value)}")
             return
         if name in said and not directive.repeated:
             self._wrong(number, f"`@{name}` is given twice in one step; remove one of them")

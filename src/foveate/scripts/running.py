@@ -165,7 +165,16 @@ class Run:
                 template = "missing"
         model = "none" if step.copies else step.model or place.settings.model or ""
         shown = (found.context, found.texts, found.references)
-        return key_of(self._stage.script.instructions, step.text, shown, model, step.helper, template, step.tools, step.recent_runs)
+        return key_of(
+            self._stage.script.instructions,
+            step.text,
+            shown,
+            model,
+            step.helper,
+            template,
+            step.tools,
+            step.recent_runs,
+        )
 
     def _deliver(self, step: Step, done: Done, written: dict[str, str]) -> None:
         """Put an output where it belongs; `written` gets each file, and the name that it was given."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from foveate.log.text import printable
+
 Runs = int | Literal["all"]
 Cache = Literal["session", "daily", "weekly"] | int
 """For how long an output is used again: as long as the session has it, a day, a week, or so many seconds."""
@@ -82,9 +84,9 @@ class Script:
 
     def session_of(self, step: Step) -> str:
         """The session that has all runs of a step."""
-        return f"workflow:{self.name}/{printed(step.name)}"
+        return f"workflow:{self.name}/{named(step)}"
 
 
-def printed(name: str) -> str:
-    """A name of others, as a session can have it."""
-    return "".join(one if one.isprintable() else "_" for one in name)
+def named(step: Step) -> str:
+    """The name of a step, as that of a session can end with it."""
+    return printable(step.name).replace("/", "_")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from foveate.agents.toolset import Answer, Toolset
 from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Endless, Terms
 from foveate.chat.opening import Answering, ChatPlace, known_profile
-from foveate.errors import BudgetError, ConfigError
+from foveate.errors import BudgetError, ConfigError, TemplateError
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.sections import ContextSection
 from foveate.scripts.files import VaultFiles
@@ -35,7 +36,7 @@ class Stage:
 
     def files(self) -> VaultFiles:
         """The files of the vault."""
-        return VaultFiles(self.root, self._hidden)
+        return VaultFiles(self.root, self._hidden())
 
     def steps(self, only: str | None) -> tuple[Step, ...]:
         """All steps, or those up to the one of a name."""
@@ -77,31 +78,35 @@ class Stage:
         session.inputs = inputs
         session.plain = recent_policy(self._runs(step))
         session.use(session.plain)
-        helper = None
-        if step.helper is not None:
-            folders, computed, terms = self.place.folders, self.place.computed, self._terms(step)
-            helper = Endless(session, folders, step.helper, terms=terms, writer=by.writer, computed=computed)
         return Conversation(
             session,
             by.driver,
             system=self.script.instructions,
             tools=self._tools(step),
-            endless=helper,
+            endless=self._helper(step, session, by),
             clock=self.place.clock,
             steps=self.place.settings.steps,
         )
 
-    @property
     def _hidden(self) -> tuple[Path, ...]:
-        """What lies in the vault and is nobody's note."""
-        file = self.place.store.file
-        return (file, file.parent / "work") if file is not None else ()
+        """What may lie in the vault and is nobody's note."""
+        return (self.place.store.file,) if self.place.store.file is not None else ()
 
     def _runs(self, step: Step) -> int | None:
         """How many earlier runs are shown without a helper, or if it fails; None is all that fit."""
         if step.recent_runs is None:
             return 0 if step.helper is None else self.place.settings.context_compiler_passthrough_runs
         return None if step.recent_runs == "all" else step.recent_runs
+
+    def _helper(self, step: Step, session: StepSession, by: Answering) -> Endless | None:
+        if step.helper is None:
+            return None
+        folders, computed, terms = self.place.folders, self.place.computed, self._terms(step)
+        helper = Endless(session, folders, step.helper, terms=terms, writer=by.writer, computed=computed)
+        # Its instructions belong to the first request already; a template that cannot be read is told of with that.
+        with suppress(TemplateError):
+            helper.template = folders.load(step.helper)
+        return helper
 
     def _terms(self, step: Step) -> Terms:
         terms = self.place.settings.terms()
@@ -110,7 +115,7 @@ class Stage:
 
     def _tools(self, step: Step) -> Sequence[Toolset]:
         if "vault" in step.tools:
-            return (Workspace(self.root, writable=False, without=self._hidden),)
+            return (Workspace(self.root, writable=False, without=self._hidden()),)
         return (_RecallAlone(),) if "recall" in step.tools else ()
 
 

@@ -362,8 +362,6 @@ class Session:
         """Answer a call of the recall tool; what is wrong with it is said to the model, not raised."""
         return answer_recall(self, arguments)
 
-    # --- who watches ----------------------------------------------------------------------------------------------
-
     def subscribe(self, observer: Callable[[Event], None]) -> Callable[[], None]:
         """Call `observer` with every event from here on; it may append events. Returns a way to stop."""
         return self._keeper.observers.add(observer)

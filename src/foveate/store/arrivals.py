@@ -108,7 +108,8 @@ def _arrived(
     if not coming:
         # What comes is only the beginning of what is there: nothing of it is new.
         return name, 0, True
-    if coming < row.events - shared or not _is_open(stored.events(shared, row.events)):
+    is_open = _is_open(stored.events(shared, row.events), islice(read(), shared, None))
+    if coming < row.events - shared or not is_open:
         raise ConflictError(
             f"session {name!r} is in this store already and differs from what comes, from event {shared} on; "
             "give another name with `--as`, or delete it first"
@@ -129,21 +130,28 @@ def _shared(stored: Iterator[Event], coming: Iterator[Event], tally: _Tally) -> 
     return count
 
 
-def _is_open(end: Iterator[Event]) -> bool:
-    """Whether the end of a log is one response and what followed it, with nothing in it that only this store knows."""
+def _is_open(end: Iterator[Event], coming: Iterator[Event]) -> bool:
+    """Whether the end of a log is one response and what followed it, with nothing in it that only this store knows.
+
+    What a person said before it must come again, or go on: else it is another conversation under the same name.
+    """
+    said = (event.body.message for event in coming if isinstance(event.body, MessageAppended))
     responses = 0
     for event in end:
         match event.body:
             case MessageAppended(message=message):
                 responses += message.role == "assistant"
-                if not responses:
-                    # What a person said is never half written: this is another conversation under the same name.
+                if not responses and not _goes_on(message, next(said, None)):
                     return False
             case FramingSet() | ExecutionStarted() | ExecutionEnded() | DiagnosticRecorded() | Tagged():
                 continue
             case _:
                 return False
     return responses <= 1
+
+
+def _goes_on(known: Message, came: Message | None) -> bool:
+    return came is not None and came.role == known.role and came.text.startswith(known.text.rstrip())
 
 
 def _checked(lines: Iterable[bytes], name: str | None) -> Iterator[Event]:

@@ -220,7 +220,7 @@ def _markers(calls: Sequence[Call]) -> list[dict[str, Any]]:
             "symbol": "path://M0 0 L10 0 L5 8 Z",
             "symbolSize": [11, 9],
             "symbolOffset": [0, "-90%"],
-            "itemStyle": {"color": shade},
+            "itemStyle": {"color": shade, "opacity": 1, "borderColor": "#ffffff", "borderWidth": 1},
             "z": 5,
             "data": [
                 [call.number, call.tokens]

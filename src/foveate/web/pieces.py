@@ -114,12 +114,13 @@ def checks(options: Mapping[str, str], chosen: Iterable[str], on_change: Callabl
     return made
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> None:
-    """Names with what they stand for."""
-    with box("facts", "dl"):
+def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> None:
+    """Names with what they stand for; `kind` wide puts several beside each other where there is room."""
+    with box(f"facts {kind}", "dl"):
         for name, value in pairs:
-            Words("dt", name)
-            Words("dd", value)
+            with box():
+                Words("dt", name)
+                Words("dd", value)
 
 
 def stats(figures: Iterable[tuple[str, str, str]]) -> None:
@@ -183,7 +184,8 @@ def progress(share: float | None, text: str) -> None:
 def _input(value: str, kind: str) -> Element:
     made = ui.element("input").classes("entry")
     made.props["type"] = kind
-    made.props["value"] = value
+    # Not `value`, which would be set again with every update, over what somebody is typing.
+    made.props["defaultValue"] = value
     return made
 
 

@@ -172,10 +172,11 @@ def _account(seen: Seen, call: Call, window: Window) -> None:
     with box("card padded"):
         _size(call.tokens, call.budget, window)
         for one in call.reductions:
-            size = f"{tokens(one.before)} → {tokens(one.after)} tokens of history by {', '.join(one.passes)}"
-            _compacted(one.trigger, f"Compacted for this call: {one.reason}. {size}.")
+            _compacted(one.trigger, f"Compacted for this call: {one.reason}.")
+            with box("small soft").style("padding: 4px 2px 0"):
+                Words("span", f"History {tokens(one.before)} → {tokens(one.after)} tokens by {', '.join(one.passes)}")
         with box().style("margin-top: 16px"):
-            facts(_facts(seen, call))
+            facts(_facts(seen, call), "wide")
 
 
 def _facts(seen: Seen, call: Call) -> list[tuple[str, str]]:
@@ -183,7 +184,7 @@ def _facts(seen: Seen, call: Call) -> list[tuple[str, str]]:
     found = [
         ("Cached", f"{call.cached:,} tokens predicted ({share(call.cached, call.tokens)})"),
         ("Input cost", f"{money(call.cost, unit)}; the untouched history {money(call.untouched_cost, unit)}"),
-        ("Policy", call.strategy if call.model in ("", "unspecified") else f"{call.strategy}, for {call.model}"),
+        ("Policy", _policy(call)),
         ("Log by then", f"{call.messages:,} messages, {call.untouched:,} tokens as a request of its own"),
         ("Sent", f"{call.time.astimezone():%Y-%m-%d %H:%M:%S}, in turn {call.turn:,}"),
         ("Hash", f"{call.payload_sha256[:16]}…, checked just now"),
@@ -192,6 +193,11 @@ def _facts(seen: Seen, call: Call) -> list[tuple[str, str]]:
         cached = f", {call.reported_cached:,} of them cached" if call.reported_cached is not None else ""
         found.insert(1, ("Reported", f"{call.reported_input:,} input tokens{cached}"))
     return found
+
+
+def _policy(call: Call) -> str:
+    name = call.strategy.removeprefix("pipeline:")
+    return name if call.model in ("", "unspecified") else f"{name}, for {call.model}"
 
 
 def _tools_bar(seen: Seen, call: Call) -> None:

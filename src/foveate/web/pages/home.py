@@ -28,8 +28,8 @@ _Sort = Literal["title", "messages", "tokens", "calls", "cost", "last_activity"]
 _COLUMNS: Final[dict[_Sort, tuple[str, str]]] = {
     "title": ("Session", ""),
     "messages": ("Messages", "number hide-narrow"),
-    "tokens": ("Tokens", "number"),
-    "calls": ("Calls", "number"),
+    "tokens": ("Tokens", "number hide-narrow"),
+    "calls": ("Calls", "number hide-narrow"),
     "cost": ("Input cost", "number hide-narrow"),
     "last_activity": ("Last activity", "hide-narrow"),
 }
@@ -187,6 +187,8 @@ def _arrived(name: str, came: Brought) -> None:
 
 
 def _row(one: SessionShape) -> None:
+    calls = f"{one.calls:,}" if one.calls else "–"
+    cost = money(one.cost, "USD") if one.cost is not None and one.calls else "–"
     with box(tag="tr"):
         with box("name", "td"):
             link(one.title or one.session_id, to_session(one.session_id))
@@ -194,10 +196,12 @@ def _row(one: SessionShape) -> None:
                 Words("span", one.session_id, "soft")
                 for name, value in list(one.tags.items())[:4]:
                     chip(f"{name} {value}"[:60])
+            brief = f"{one.messages:,} messages · {tokens(one.tokens)} tokens · {calls} calls · {cost}"
+            Words("div", brief, "only-narrow small soft")
         Words("td", f"{one.messages:,}", "number hide-narrow")
-        Words("td", tokens(one.tokens), "number")
-        Words("td", f"{one.calls:,}" if one.calls else "–", "number")
-        Words("td", money(one.cost, "USD") if one.cost is not None and one.calls else "–", "number hide-narrow")
+        Words("td", tokens(one.tokens), "number hide-narrow")
+        Words("td", calls, "number hide-narrow")
+        Words("td", cost, "number hide-narrow")
         Words("td", at(one.last_activity_at), "hide-narrow soft").style("white-space: nowrap")
 
 

@@ -208,6 +208,8 @@ class _Log:
         self.detail.clear()
         with self.detail, box("card padded stack").style("margin: 0; gap: 14px"):
             self._whole(whole)
+        # On a small screen it stands below the list, where nobody would look for it.
+        ui.run_javascript(f"if (innerWidth < 1000) getHtmlElement({self.detail.id}).scrollIntoView({{block: 'start'}})")
 
     def _whole(self, whole: MessageWholeShape) -> None:
         pinned = self.opened.pins.get(whole.id, whole.pinned)
