@@ -230,7 +230,7 @@ def test_the_lab_compares_policies(look: Looking) -> None:
     for name in ("recorded", "mask-10", "drop-steps"):
         page.click(f".checks label:has(span:text-is('{name}'))")
     page.click("button:has-text('Compare')")
-    look.see("h2:has-text('1 sessions, ')")
+    look.see("h2:has-text('1 session, ')")
     rows = page.locator("table tbody tr").all_inner_texts()
 
     assert [row.split()[0] for row in rows] == ["foveate", "raw"]

@@ -33,8 +33,10 @@ class Recollection:
         if order is None or order < timeline.sent_messages:
             # It was sent without; putting something before it now would rewrite the cached prefix.
             return None
-        self._follow(timeline)
         room = self._room(timeline, budget)
+        if not room:
+            return None
+        self._follow(timeline)
         query = timeline.said[order].text
         passages = recalled(
             self._index,

@@ -25,7 +25,7 @@ CACHED: Final = "#69b3ab"
 FRESH: Final = "#e2925f"
 SENT: Final = "#178f87"
 UNTOUCHED: Final = "#98a1aa"
-MOST: Final = 900
+MOST: Final = 600
 
 # Readable on light and on dark ground: a canvas does not know the theme.
 _WORDS: Final = "#7d868e"

@@ -27,7 +27,7 @@ from foveate.web.calls import Call, Calls, calls_of
 from foveate.web.replaying import Lens, Replayed, replayed
 from foveate.web.stations import WORTH, Views, prepared, stations_in
 from foveate.web.window import Window
-from foveate.web.worker import Worker
+from foveate.web.worker import StoppedError, Worker
 
 T = TypeVar("T")
 SAMPLE: Final = "sample"
@@ -80,7 +80,7 @@ class Desk:
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
         self._working: dict[_Key, Worker[Replayed]] = {}
         self._replaying: dict[_Key, asyncio.Task[Replayed]] = {}
-        self._preparing: dict[int, tuple[Worker[int], asyncio.Task[None]]] = {}
+        self._preparing: dict[int, tuple[str, Worker[int], asyncio.Task[None]]] = {}
         self._views: OrderedDict[tuple[int, int, int], Views] = OrderedDict()
         self._made: dict[_Key, Replayed] = {}
         self._opening = asyncio.Lock()
@@ -95,7 +95,7 @@ class Desk:
         """Let go of what is not the server's own."""
         for replay in self._working.values():
             replay.stop()
-        for preparation, _ in self._preparing.values():
+        for _, preparation, _ in self._preparing.values():
             preparation.stop()
         if self._replays is not None:
             self._replays.close()
@@ -125,6 +125,13 @@ class Desk:
     def working(self, info: SessionInfo, lens: Lens) -> Worker[Replayed] | None:
         """The replay that is under way, if one is."""
         return self._working.get((info.session_id, info.events, lens))
+
+    def preparation(self, session_id: str) -> str:
+        """What to tell whoever waits for a call of a long session that is not prepared yet."""
+        found = next((worker for name, worker, _ in self._preparing.values() if name == session_id), None)
+        if found is None or found.share is None:
+            return ""
+        return f"This session is long: quick access to its calls is being prepared, {found.share:.0%} done"
 
     async def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
         """What was made for a key lately, or is made now, in a thread."""
@@ -181,11 +188,13 @@ class Desk:
         if max(stations_in(folder), default=0) > info.events - WORTH:
             return
         worker = Worker(prepared, self.location, info.session_id, str(folder))
-        self._preparing[info.key] = worker, asyncio.create_task(self._prepared(info, worker))
+        self._preparing[info.key] = info.session_id, worker, asyncio.create_task(self._prepared(info, worker))
 
     async def _prepared(self, info: SessionInfo, worker: Worker[int]) -> None:
         try:
             await worker.result()
+        except StoppedError:
+            return
         except FoveateError as error:
             # Calls open without stations too, only later.
             logger.warning("no quick access to the calls of {!r}: {}", info.session_id, error)

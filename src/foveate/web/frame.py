@@ -88,27 +88,33 @@ def session_tabs(session: str, active: str, lens: Lens | None) -> None:
                 shown.props["aria-current"] = "page"
 
 
-def loaded(fetch: Callable[[], Awaitable[T]], show: Callable[[T], object], text: str = "Loading") -> Element:
-    """A place that fills itself once the page is open; until then it says that it is on its way."""
+def loaded(
+    fetch: Callable[[], Awaitable[T]],
+    show: Callable[[T], object],
+    text: str = "Loading",
+    *,
+    status: Callable[[], str] = str,
+) -> Element:
+    """A place that fills itself once the page is open; until then it says that it is on its way, and its status."""
     with box() as place:
-        waiting(text)
+        words = waiting(text)
+        telling = ui.timer(0.7, lambda: words.set_text(status() or text))
 
     async def fill() -> None:
         try:
             found = await fetch()
-        except FoveateError as error:
+            telling.cancel()
             place.clear()
             with place:
-                failed(error)
-            return
+                show(found)
         except Exception as error:
+            telling.cancel()
             place.clear()
             with place:
                 failed(error)
-            raise
-        place.clear()
-        with place:
-            show(found)
+            if not isinstance(error, FoveateError):
+                # A defect: whoever reads the server's log must find it there.
+                raise
 
     ui.timer(0, fill, once=True)
     return place

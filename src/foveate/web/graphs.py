@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any, Final
 
@@ -45,7 +45,13 @@ def knowledge_graph(nodes: Sequence[Node], chosen: str = "") -> dict[str, Any]:
                 "layout": "force",
                 "roam": True,
                 "draggable": True,
-                "force": {"repulsion": 130, "edgeLength": [40, 110], "gravity": 0.08},
+                # Few nodes have room for their names, many are a cloud.
+                "force": {
+                    "repulsion": max(120, 12_000 // max(1, len(nodes))),
+                    "edgeLength": [60, 170],
+                    "gravity": 0.12,
+                    "layoutAnimation": False,
+                },
                 "categories": [{"name": name} for name in names],
                 "label": {"show": len(nodes) <= 60, "position": "right", "color": _WORDS, "fontSize": 11},
                 "labelLayout": {"hideOverlap": True},
@@ -67,43 +73,34 @@ def knowledge_graph(nodes: Sequence[Node], chosen: str = "") -> dict[str, Any]:
     }
 
 
-def plan_graph(tasks: Sequence[Task], chosen: str = "") -> dict[str, Any]:
+def plan_graph(tasks: Sequence[Task]) -> dict[str, Any]:
     """A plan from left to right: each task behind those it waits for, in the colour of its state."""
     columns = _columns(tasks)
     high = max((len(column) for column in columns), default=1)
     places = {
-        id: (column * 220, (row - (len(ids) - 1) / 2) * 64)
-        for column, ids in enumerate(columns)
-        for row, id in enumerate(ids)
+        id: (column, (row + 0.5) * high / len(ids)) for column, ids in enumerate(columns) for row, id in enumerate(ids)
     }
+    hidden = {"type": "value", "show": False}
     return {
         **_frame(),
+        "grid": {"left": 84, "right": 84, "top": 6, "bottom": 6},
+        "xAxis": {**hidden, "min": 0, "max": max(1, len(columns) - 1)},
+        "yAxis": {**hidden, "min": 0, "max": high, "inverse": True},
         "series": [
             {
                 "type": "graph",
-                "layout": "none",
-                "roam": True,
-                "left": 90,
-                "right": 90,
-                "top": 34 if high > 1 else 70,
-                "bottom": 34 if high > 1 else 70,
-                "edgeSymbol": ["none", "arrow"],
-                "edgeSymbolSize": 8,
-                "lineStyle": {"color": "rgba(128, 136, 144, .7)", "curveness": 0.05},
+                # On axes nothing is scaled: every task is a box of the same size.
+                "coordinateSystem": "cartesian2d",
+                "lineStyle": {"color": "rgba(128, 136, 144, .75)", "width": 1.5, "curveness": 0.08},
                 "label": {"show": True, "color": "#ffffff", "fontSize": 12, "fontWeight": 600},
+                "symbol": "roundRect",
+                "symbolSize": [136, 34],
                 "data": [
                     {
                         "id": task.id,
                         "name": _short(task.id, 18),
-                        "x": places[task.id][0],
-                        "y": places[task.id][1],
-                        "symbol": "roundRect",
-                        "symbolSize": [132, 36],
-                        "itemStyle": {
-                            "color": STATES[task.status],
-                            "borderColor": "#178f87",
-                            "borderWidth": 3 if task.id == chosen else 0,
-                        },
+                        "value": list(places[task.id]),
+                        "itemStyle": {"color": STATES[task.status]},
                     }
                     for task in tasks
                 ],
@@ -111,6 +108,16 @@ def plan_graph(tasks: Sequence[Task], chosen: str = "") -> dict[str, Any]:
             }
         ],
     }
+
+
+def plan_height(tasks: Sequence[Task]) -> int:
+    """How high a plan is drawn, in pixels."""
+    return 24 + 58 * max((len(column) for column in _columns(tasks)), default=1)
+
+
+def depth(tasks: Sequence[Task]) -> int:
+    """How many tasks of a plan must come one after the other."""
+    return len(_columns(tasks))
 
 
 def _columns(tasks: Sequence[Task]) -> list[list[str]]:
@@ -134,8 +141,3 @@ def _frame() -> dict[str, Any]:
 def _short(text: str, most: int = _LABEL) -> str:
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def connected(nodes: Iterable[Node]) -> int:
-    """How many connections lead from these nodes."""
-    return sum(len(node.connections) for node in nodes)

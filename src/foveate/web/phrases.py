@@ -22,3 +22,8 @@ def money(amount: float, unit: str) -> str:
 def share(part: float, whole: float) -> str:
     """A part of a whole in percent, or a dash if there is no whole."""
     return f"{100 * part / whole:.0f} %" if whole else "–"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things: "1 call", "1,203 calls"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -70,7 +70,8 @@ def call_page(desk: Desk, session: str, number: int, lens: Lens | None) -> None:
         return _Opened(seen, call, window, await asyncio.to_thread(_pins, desk, seen.info))
 
     with framed("Sessions"):
-        loaded(fetch, partial(_show_call, desk), "Computing the request again")
+        status = partial(desk.preparation, session)
+        loaded(fetch, partial(_show_call, desk), "Computing the request again", status=status)
 
 
 def next_page(desk: Desk, session: str, lens: Lens | None) -> None:

@@ -14,7 +14,7 @@ from foveate.errors import ConfigError
 from foveate.web.desk import Desk, Seen
 from foveate.web.frame import framed, headed, loaded
 from foveate.web.links import to_call, to_log, to_session
-from foveate.web.phrases import tokens
+from foveate.web.phrases import counted, tokens
 from foveate.web.pieces import Words, box, button, chip, empty, link, notice, say
 from foveate.web.replaying import Lens
 
@@ -44,7 +44,9 @@ def _show(seen: Seen, made: Difference) -> None:
         link(f"Call {made.first:,}", to_call(session, made.first, lens), "button")
         link(f"Call {made.second:,}", to_call(session, made.second, lens), "button")
     with box("stack"):
-        same = f"{made.shared:,} messages and {tokens(made.shared_tokens)} tokens at the beginning are the same."
+        same = (
+            f"{counted(made.shared, 'message')} and {tokens(made.shared_tokens)} tokens at the beginning are the same."
+        )
         if made.broke_at is None:
             notice(
                 f"{same} The later call only goes on where the earlier one ended.",
@@ -66,7 +68,7 @@ def _changes(title: str, changes: Sequence[Change], session: str, lens: Lens | N
     with box("card"):
         with box("title"):
             Words("h2", title)
-            say(f"{len(changes):,} messages, {tokens(before)} → {tokens(after)} tokens", "soft small")
+            say(f"{counted(len(changes), 'message')}, {tokens(before)} → {tokens(after)} tokens", "soft small")
         with box("scroll") as place:
             _listed(place, changes, _FIRST, session, lens)
 

@@ -20,7 +20,7 @@ from foveate.web.bringing import Brought, bring
 from foveate.web.desk import SAMPLE, Desk
 from foveate.web.frame import failed, framed, headed, loaded
 from foveate.web.links import to_session
-from foveate.web.phrases import money, tokens
+from foveate.web.phrases import counted, money, tokens
 from foveate.web.pieces import Words, box, button, chip, empty, link, notice, progress, say, search
 from foveate.web.worker import Worker
 
@@ -196,7 +196,7 @@ def _row(one: SessionShape) -> None:
                 Words("span", one.session_id, "soft")
                 for name, value in list(one.tags.items())[:4]:
                     chip(f"{name} {value}"[:60])
-            brief = f"{one.messages:,} messages · {tokens(one.tokens)} tokens · {calls} calls · {cost}"
+            brief = f"{counted(one.messages, 'message')} · {tokens(one.tokens)} tokens · {counted(one.calls, 'call')}"
             Words("div", brief, "only-narrow small soft")
         Words("td", f"{one.messages:,}", "number hide-narrow")
         Words("td", tokens(one.tokens), "number hide-narrow")

@@ -22,6 +22,7 @@ from foveate.store.schema import knowledge_projects
 from foveate.web.desk import Desk
 from foveate.web.frame import failed, framed, headed, loaded
 from foveate.web.graphs import TYPES, knowledge_graph
+from foveate.web.phrases import counted
 from foveate.web.pieces import Words, box, chip, choice, empty, facts, say, search
 
 _DRAWN: Final = 300
@@ -108,7 +109,7 @@ class _Graph:
         self.said.clear()
         with self.said:
             of = f" of {self.total:,}, the newest" if len(self.drawn) < self.total and self.drawn is self.nodes else ""
-            say(f"{len(self.drawn):,} nodes{of}", "soft small")
+            say(f"{counted(len(self.drawn), 'node')}{of}", "soft small")
         with self.graph:
             if not self.drawn:
                 say("Nothing is known about that.", "soft").style("padding: 24px")

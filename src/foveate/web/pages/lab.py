@@ -22,7 +22,7 @@ from foveate.lab.result import PolicyInfo, Result, as_dict
 from foveate.lab.table import table as rows_of
 from foveate.web.desk import Desk
 from foveate.web.frame import failed, framed, headed, loaded
-from foveate.web.phrases import tokens
+from foveate.web.phrases import counted, tokens
 from foveate.web.pieces import Words, box, button, checks, choice, empty, entry, notice, progress, say, table
 from foveate.web.plots import costs_chart, inputs_chart, references_chart
 from foveate.web.replaying import compared
@@ -161,7 +161,7 @@ class _Shown:
             empty("Nothing could be compared", "No session had a model call that could be made again.")
             return
         with box("row"):
-            Words("h2", f"{len(result.sessions):,} sessions, {result.calls:,} calls")
+            Words("h2", f"{counted(len(result.sessions), 'session')}, {counted(result.calls, 'call')}")
             limit = (
                 f"at most {tokens(result.budget)} tokens" if result.budget is not None else "up to the model's window"
             )

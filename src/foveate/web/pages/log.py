@@ -21,6 +21,7 @@ from foveate.web.frame import failed, framed, loaded, session_tabs
 from foveate.web.links import to_call, to_session
 from foveate.web.messages import Selection, Wanted, lines_at, selected
 from foveate.web.pages.session import head_of
+from foveate.web.phrases import counted
 from foveate.web.pieces import Words, box, button, chip, choice, empty, facts, link, say, search, waiting
 from foveate.web.replaying import Lens
 from foveate.web.widgets import LongList
@@ -176,7 +177,7 @@ class _Log:
         self.said.clear()
         with self.said:
             order = ", the best first" if wanted.words.strip() else ""
-            say(f"{len(found.positions):,} messages{order}", "soft small number")
+            say(f"{counted(len(found.positions), 'message')}{order}", "soft small number")
         if not found.positions:
             with self.none:
                 say("No message is like that. Try fewer words, or another role, tool or fate.", "soft").style(

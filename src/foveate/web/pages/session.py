@@ -32,7 +32,7 @@ from foveate.web.frame import framed, headed, loaded, session_tabs
 from foveate.web.links import to_call, to_session
 from foveate.web.pages.call_tables import calls_table, compactions
 from foveate.web.pages.lens import lens_form
-from foveate.web.phrases import money, share, tokens
+from foveate.web.phrases import counted, money, share, tokens
 from foveate.web.pieces import (
     Words,
     box,
@@ -88,7 +88,7 @@ def _opened(desk: Desk, session: str, lens: Lens | None) -> None:
 
 def head_of(info: SessionInfo) -> None:
     """The head of every page about a session."""
-    lede = f"{info.messages:,} messages · {tokens(info.tokens)} tokens as they were said · {info.session_id}"
+    lede = f"{counted(info.messages, 'message')} · {tokens(info.tokens)} tokens as said · {info.session_id}"
     headed(info.title or info.session_id, lede, [("Sessions", "/")])
 
 
@@ -154,7 +154,7 @@ def _figures(found: Calls) -> None:
     compactions = sum(bool(call.reductions) for call in calls)
     stats(
         [
-            ("Calls", f"{len(calls):,}", f"{calls[-1].turn:,} turns" if calls[-1].turn else ""),
+            ("Calls", f"{len(calls):,}", counted(calls[-1].turn, "turn") if calls[-1].turn else ""),
             (
                 "Largest window",
                 tokens(peak.tokens),

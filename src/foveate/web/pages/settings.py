@@ -13,6 +13,7 @@ from foveate.lab.policies import described
 from foveate.lab.replay import DEFAULT_POLICIES
 from foveate.web.desk import Desk
 from foveate.web.frame import framed, headed, loaded
+from foveate.web.phrases import counted
 from foveate.web.pieces import Words, box, facts, say, table
 
 
@@ -51,7 +52,7 @@ def _show(desk: Desk, found: _Found) -> None:
             [
                 ("Sessions in", str(desk.store)),
                 ("Decided by", place.rule),
-                ("Holds", f"{found.sessions:,} sessions, {found.messages:,} messages{size}"),
+                ("Holds", f"{counted(found.sessions, 'session')}, {counted(found.messages, 'message')}{size}"),
                 ("System folder", str(place.system)),
                 ("Vault", str(place.vault) if place.vault is not None else "none; give one with `--vault`"),
             ],

@@ -16,9 +16,9 @@ from foveate.errors import UnknownReferenceError
 from foveate.store import SessionInfo, Store
 from foveate.web.desk import Desk
 from foveate.web.frame import framed, headed, loaded
-from foveate.web.graphs import STATES, plan_graph
+from foveate.web.graphs import STATES, depth, plan_graph, plan_height
 from foveate.web.links import to_call, to_log, to_session
-from foveate.web.phrases import tokens
+from foveate.web.phrases import counted, tokens
 from foveate.web.pieces import Words, box, button, chip, empty, facts, link, notice, say
 from foveate.work.models import Task
 from foveate.workflow.lock import is_held
@@ -101,7 +101,10 @@ def _show_runs(runs: Sequence[_Run]) -> None:
                     )
                     chip(run.status, _KINDS.get(run.status, ""))
                     box("grow")
-                    say(f"{done:,} of {len(run.tasks):,} tasks, {len(run.sessions):,} agents", "soft small")
+                    say(
+                        f"{done:,} of {counted(len(run.tasks), 'task')}, {counted(len(run.sessions), 'agent')}",
+                        "soft small",
+                    )
                 say(run.name, "soft small")
 
 
@@ -127,14 +130,14 @@ class _Plan:
 
     def show(self) -> None:
         tasks = self.run.tasks
-        with box("card"):
+        with box("card scroll"):
             with box("title"):
-                Words("h2", f"The plan: {len(tasks):,} tasks")
+                Words("h2", f"The plan: {counted(len(tasks), 'task')}")
                 with box("legend"):
                     for state, shade in STATES.items():
                         Words("span", state.replace("_", " ")).style(f"--fate: {shade}")
-            height = 150 + 46 * min(8, len(tasks) // 2)
-            ui.echart(plan_graph(tasks), on_point_click=self._clicked).classes("chart").style(f"height: {height}px")
+            chart = ui.echart(plan_graph(tasks), on_point_click=self._clicked).classes("chart")
+            chart.style(f"height: {plan_height(tasks)}px; min-width: {170 * depth(tasks)}px")
         with box("split").style("grid-template-columns: minmax(0, 1fr) minmax(0, 1fr)"):
             with box("card"):
                 self._list(tasks)
@@ -216,6 +219,6 @@ def _agents(title: str, sessions: Sequence[SessionInfo]) -> None:
                 link(info.tags.get("agent", info.session_id), to_session(info.session_id)).style("font-weight: 550")
                 say(info.tags.get("task", ""), "soft small")
                 box("grow")
-                say(f"{info.calls:,} calls, {tokens(info.tokens)} tokens said", "soft small")
+                say(f"{counted(info.calls, 'call')}, {tokens(info.tokens)} tokens said", "soft small")
                 if info.calls:
                     link("first view", to_call(info.session_id, 1), "small")
