@@ -208,7 +208,10 @@ async def test_the_templates_instructions_end_the_system_prompt_from_the_first_c
     assert [request.system for request in model.asked] == ["You are kind.\n\nRhyme."] * 2
     assert chat.session.context.system == "You are kind.", "the session's own stay as they are"
     view = chat.session.call(1)
-    assert (view.request.system, view.payload_sha256) == ("You are kind.\n\nRhyme.", chat.session.call(1).payload_sha256)
+    assert (view.request.system, view.payload_sha256) == (
+        "You are kind.\n\nRhyme.",
+        chat.session.call(1).payload_sha256,
+    )
     assert [one.name for one in view.explain().sections] == ["chat instructions"]
 
 
@@ -299,3 +302,40 @@ async def test_the_template_and_its_hash_are_recorded_with_each_call(tmp_path: P
         ).fetchone()
     assert row[:2] == ("endless:plain", "system")
     assert len(row[2]) == 64
+
+
+async def test_a_template_may_name_the_model_that_writes(tmp_path: Path) -> None:
+    other, writer = Model(lambda _: "By the other.", name="other"), Model(lambda _: "By the usual.", name="usual")
+    text = TEMPLATE.replace("description: For tests.", "model: fast")
+    model = Model()
+    chat = endless_chat(tmp_path, model, text=text, writer=writer, terms=Terms(threshold=800, reflect_every=0))
+    assert chat.endless is not None
+    chat.endless.named = {"fast": other}.__getitem__
+    await talk(chat, 12)
+    assert "By the other." in summary_of(model.asked[-1])
+    assert bodies(chat.session, SummaryRecorded)[-1].summarizer == "other"
+
+    def unknown(name: str) -> Model:
+        raise DriverError(f"the model {name!r} is not known; name another")
+
+    chat.endless.named = unknown
+    await talk(chat, 8, 12)
+    assert "summary_model_failed" in codes(chat.session)
+    assert "By the usual." in summary_of(model.asked[-1])
+
+
+async def test_a_store_that_cannot_be_written_costs_no_call(tmp_path: Path) -> None:
+    model = Model()
+    with Session.open(tmp_path / "a.db", "s", budget=3_000) as session:
+        chat = endless_chat(tmp_path, model, session=session)
+        await talk(chat, 2)
+        broken = "CREATE TRIGGER full BEFORE INSERT ON events WHEN NEW.kind = 'call_recorded' "
+        with sqlite3.connect(tmp_path / "a.db") as connection:
+            connection.execute(f"{broken} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+        turn = await chat.say("Is anybody there?")
+        assert turn.text.startswith("I see")
+        with sqlite3.connect(tmp_path / "a.db") as connection:
+            connection.execute("DROP TRIGGER full")
+        await talk(chat, 1, 3)
+        assert "store_failed" in codes(session)
+        assert [message.text for message in session.messages][4] == "Is anybody there?"

@@ -178,6 +178,9 @@ def run(command: str, block: Block, directory: Path) -> str:
     )
     assert done.returncode == 0, f"{block.place}: {command}\n{done.stderr[-2000:]}"
     assert done.stdout.strip() or ">" in command, f"{block.place}: {command} prints nothing"
+    # To curl, a failure that is answered is none.
+    is_error = command.startswith("curl ") and done.stdout.startswith('{"error"')
+    assert not is_error or block.output is not None, f"{block.place}: {command}\n{done.stdout}"
     PRINTED[command] = done.stdout
     return done.stdout
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from foveate.agents.driver import Driver
+from foveate.agents.driver import Driver, DriverError
 from foveate.chat.asking import conversation_text, reply_text, summary_request
 from foveate.chat.contract import violations
 from foveate.chat.finding import TemplateFolders
@@ -22,10 +22,13 @@ from foveate.log.sections import ContextSection
 from foveate.log.text import encodable
 from foveate.session import Session
 from foveate.views.draft import part_of
+from foveate.wire.format import Request
 
 FALLBACK: Final = "chat"
 Computed = Callable[[str], str]
 """What is known for an input besides the chat itself; it may fail, and then there is none."""
+Named = Callable[[str], Driver]
+"""The model that a name or an alias means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ class Endless:
         template: the name of one of them.
         terms: what the template does not say itself.
         writer: the model that writes summaries; without one the template is filled from the log.
+        named: the model of a name or an alias, for templates that name one.
         computed: what is known for an input besides the chat, such as a project's knowledge.
 
     """
@@ -77,6 +81,7 @@ class Endless:
         *,
         terms: Terms | None = None,
         writer: Driver | None = None,
+        named: Named | None = None,
         computed: Computed | None = None,
     ) -> None:
         self.session = session
@@ -84,6 +89,7 @@ class Endless:
         self.name = template
         self.terms = terms or Terms()
         self.writer = writer
+        self.named = named
         self.computed = computed
         self.template: Template | None = None
         self._begun: str | None = None
@@ -135,26 +141,16 @@ class Endless:
     async def _summarise(self, view: CompiledContext, template: Template, now: float | None) -> None:
         """Have the model write the summary that this call needs, if it needs one."""
         item = composed(view)
-        if item is None or self.writer is None:
+        writer = self._writer(template, now) if item is not None else None
+        if item is None or writer is None:
             return
         room = part_of(SHARES.digests + SHARES.users + SHARES.answers, view.budget.limit if view.budget else 8_000)
-        request = summary_request(template, view, item, room)
         try:
-            reply = await asyncio.wait_for(self.writer.generate(request, None), self.terms.timeout)
-            raw = encodable(reply_text(reply))
-        except TimeoutError:
-            text = (
-                f"{self.writer.name} wrote no summary within {self.terms.timeout:g} s; the template is filled without"
-            )
-            self._note("summary_failed", "summarise", text, template.pointer, now)
-            return
+            raw = await self._asked(writer, summary_request(template, view, item, room))
         except FoveateError as error:
             self._note("summary_failed", "summarise", f"{error}", template.pointer, now)
             return
         text, whole = _within(raw, room, view)
-        if not text:
-            self._note("summary_failed", "summarise", f"{self.writer.name} wrote nothing", template.pointer, now)
-            return
         if not whole:
             cut = f"the summary was cut to {room} tokens; have the template ask for less"
             self._note("summary_shortened", "summarise", cut, template.pointer, now)
@@ -163,7 +159,7 @@ class Endless:
         written = SummaryRecorded(
             text=text,
             through=item.covers[-1][1],
-            summarizer=self.writer.name,
+            summarizer=writer.name,
             tokens=view.count_text(text),
             template=template.name,
             template_source=template.source,
@@ -171,6 +167,27 @@ class Endless:
             raw=raw,
         )
         self._record(written, now)
+
+    async def _asked(self, writer: Driver, request: Request) -> str:
+        """What a model writes; nothing, or nothing in time, is an error too."""
+        try:
+            reply = await asyncio.wait_for(writer.generate(request, None), self.terms.timeout)
+        except TimeoutError as error:
+            raise DriverError(f"{writer.name} wrote no summary within {self.terms.timeout:g} s") from error
+        raw = encodable(reply_text(reply))
+        if not raw.strip():
+            raise DriverError(f"{writer.name} wrote nothing")
+        return raw
+
+    def _writer(self, template: Template, now: float | None) -> Driver | None:
+        """Who writes the summary: the template's own model, else the chat's."""
+        if template.model is None or self.named is None:
+            return self.writer
+        try:
+            return self.named(template.model)
+        except FoveateError as error:
+            self._note("summary_model_failed", "summarise", f"{error}", template.pointer, now)
+            return self.writer
 
     async def _reflect(self, view: CompiledContext, now: float | None) -> None:
         recent = conversation_text(list(self.session.messages[-40:]), view.count_text, 1_500)

@@ -13,7 +13,7 @@ from foveate.agents.toolset import Toolset
 from foveate.budget.profiles import ModelProfile, profile_for
 from foveate.budget.window import TokenBudget
 from foveate.chat.conversation import Conversation
-from foveate.chat.endless import Computed, Endless
+from foveate.chat.endless import Computed, Endless, Named
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.settings import ChatSettings
 from foveate.errors import ConfigError, UnknownModelError
@@ -48,6 +48,8 @@ class Answering:
 
     driver: Driver
     writer: Driver | None = None
+    # The model of a name or an alias, for templates that name one.
+    named: Named | None = None
     # What the model can read at once; None if only its provider knows.
     window: int | None = None
     tools: Sequence[Toolset] = ()
@@ -104,6 +106,7 @@ class ChatPlace:
             template,
             terms=self.settings.terms(),
             writer=answering.writer,
+            named=answering.named,
             computed=self.computed,
         )
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from platformdirs import user_data_path
 
-from foveate.chat.endless import Computed
+from foveate.agents.driver import Driver
+from foveate.chat.endless import Computed, Named
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.opening import Answering, ChatPlace
 from foveate.chat.settings import settings_of
@@ -49,7 +50,9 @@ class Chats(NamedTuple):
                 writer = driver
             # The small model takes a tool for a suggestion, and neither its calls nor its summaries are of use.
             tools = () if chosen.name == LOCAL or vault is None else (Workspace(vault, writable=False),)
-            yield chosen, Answering(driver=driver, writer=writer, window=window_of(chosen.name), tools=tools)
+            named = _named({chosen.name: driver}, aliases, stack)
+            window = window_of(chosen.name)
+            yield chosen, Answering(driver=driver, writer=writer, named=named, window=window, tools=tools)
 
 
 def chats_of(
@@ -69,6 +72,16 @@ def chats_of(
     folders.seed()
     computed = _known(Knowledge(store, project), config) if project else None
     return Chats(ChatPlace(store=store, folders=folders, settings=settings, computed=computed), config)
+
+
+def _named(known: dict[str, Driver], aliases: Mapping[str, str], stack: ExitStack) -> Named:
+    def named(name: str) -> Driver:
+        model = aliases.get(name, name)
+        if model not in known:
+            known[model] = stack.enter_context(driver_for(model))
+        return known[model]
+
+    return named
 
 
 def _beside(store: Store) -> Path:

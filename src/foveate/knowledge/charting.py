@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -11,34 +12,54 @@ from platformdirs import user_data_path
 
 from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
-from foveate.knowledge.repository import MappedFile, Progress, RepositoryMap, build_map
+from foveate.knowledge.project import root_of
+from foveate.knowledge.repository import MappedFile, Progress, RepositoryMap, build_map, is_under
 
 
-def chart(knowledge: Knowledge, folder: Path, progress: Progress | None = None) -> RepositoryMap:
-    """Put the files of a folder on a project's map, and take off it what is gone; unchanged files are not read."""
+def chart(
+    knowledge: Knowledge, folder: Path, progress: Progress | None = None, *, within: Path | None = None
+) -> RepositoryMap:
+    """Put the files of a folder on a project's map, and take off it what is gone; unchanged files are not read.
+
+    Locations are relative to `within` if the folder is in there, else to the top of the folder's git repository.
+    """
     if not folder.is_dir():
         raise ConfigError(f"{str(folder)!r} is no folder; name a repository")
-    kept = _kept_in(knowledge, folder.resolve())
+    place = folder.resolve()
+    root = within.resolve() if within is not None and place.is_relative_to(within.resolve()) else root_of(place)
+    under = place.relative_to(root).as_posix() if place != root else ""
+    kept = _kept_in(knowledge, root)
     known = _known(kept)
-    made = build_map(folder, known, progress=progress)
-    now = {entry.location for entry in made.entries}
+    made = build_map(root, known, under=under, without=_own(knowledge.store.file, root), progress=progress)
+    elsewhere = [file for file in known if not is_under(file.path, under)]
+    now = {file.path for file in (*elsewhere, *made.files)}
     # Handoffs may have put more on the map; only what this folder had and has no more goes.
-    for gone in {file.path for file in known} - now:
+    for gone in sorted({file.path for file in known} - now):
         knowledge.remove_entries(gone)
     knowledge.put_entries(made.entries, definitions={file.path: file.definitions for file in made.files})
     kept.parent.mkdir(parents=True, exist_ok=True)
     # Whole or not at all: half of it would hide which files were there before.
     unfinished = kept.with_suffix(f".{os.getpid()}.part")
-    unfinished.write_bytes(msgspec.msgpack.encode(made.files))
+    unfinished.write_bytes(msgspec.msgpack.encode([*elsewhere, *made.files]))
     unfinished.replace(kept)
     return made
 
 
-def _kept_in(knowledge: Knowledge, folder: Path) -> Path:
+def _own(store: Path | None, root: Path) -> re.Pattern[str] | None:
+    """What the store itself keeps in a folder: its file, what was found of maps, and states of directories."""
+    if store is None or not store.resolve().is_relative_to(root):
+        return None
+    file = re.escape(store.resolve().relative_to(root).as_posix())
+    folder = file.removesuffix(re.escape(store.resolve().name))
+    maps, work = r"maps/[0-9a-f]{16}\.(?:msgpack|\d+\.part)", r"work/[^/]+-[0-9a-f]{10}\.(?:git/.*|lock)"
+    return re.compile(rf"{file}(?:-wal|-shm|-journal)?|{folder}(?:{maps}|{work})", re.DOTALL)
+
+
+def _kept_in(knowledge: Knowledge, root: Path) -> Path:
     """Where what was found is kept: beside the store, or with the user's data if that is a server."""
     file = knowledge.store.file
     place = file.parent if file is not None else user_data_path("foveate", appauthor=False)
-    name = hashlib.sha256(f"{knowledge.store.url}\n{knowledge.project}\n{folder}".encode()).hexdigest()[:16]
+    name = hashlib.sha256(f"{knowledge.store.url}\n{knowledge.project}\n{root}".encode()).hexdigest()[:16]
     return place / "maps" / f"{name}.msgpack"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from foveate.errors import ConfigError
+from foveate.knowledge.faults import fitted
 from foveate.knowledge.models import JournalTask, MapEntry, Node
 from foveate.log.text import encodable
 from foveate.store.engine import storable
@@ -19,7 +20,6 @@ LONGEST_ID: Final = 200
 # PostgreSQL refuses what is too long for an index; where it is refused must not depend on the engine.
 LONGEST_LOCATION: Final = 500
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
-_PLACE: Final = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
 
 
 def plain(text: str) -> str:
@@ -28,11 +28,12 @@ def plain(text: str) -> str:
 
 
 def modelled(given: object, kind: type[Model], name: str) -> Model:
-    """Data as a model, its texts made plain; an error names `name` and the field."""
+    """Data as a model, its texts made plain; an error names `name` and each field that is wrong."""
     try:
-        return msgspec.convert(_plain(msgspec.to_builtins(given)), kind)
-    except (msgspec.ValidationError, TypeError, RecursionError) as error:
-        raise ConfigError(f"{name}: {_said(error)}") from error
+        made = _plain(msgspec.to_builtins(given))
+    except (TypeError, RecursionError) as error:
+        raise ConfigError(f"{name}: {error}") from error
+    return fitted(made, kind, name)
 
 
 def checked_node(given: object, *, name: str | None = None) -> Node:
@@ -101,11 +102,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {_plain(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _said(error: Exception) -> str:
-    """What msgspec says, the field first."""
-    split = _PLACE.fullmatch(str(error))
-    if split is None or not split[2]:
-        return str(error)
-    return f"`{split[2]}`: {split[1]}"

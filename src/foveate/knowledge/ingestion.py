@@ -17,8 +17,9 @@ from foveate.knowledge import graph, journal, places
 from foveate.knowledge.checked import checked_entry, checked_node, checked_task, day_of, modelled
 from foveate.knowledge.mapping import component_of
 from foveate.knowledge.merging import united
-from foveate.knowledge.models import FileCreated, FileModified, Handoff, JournalTask, MapEntry, Node, Result, TaskState
+from foveate.knowledge.models import FileCreated, FileForNext, FileModified, Handoff, JournalTask, MapEntry, Node, Result, TaskState
 from foveate.knowledge.project import Change
+from foveate.knowledge.symbols import language_of
 from foveate.store.engine import insert_ignoring
 from foveate.store.schema import handoffs
 
@@ -176,11 +177,26 @@ def _mapped(change: Change, handoff: Handoff) -> tuple[str, ...]:
             continue
         location = file.path if _whole(file) else f"{file.path}:{file.lines}"
         notes = file.purpose if isinstance(file, FileCreated) else file.description
-        entry = MapEntry(component=component_of(file.path), location=location, notes=notes or _notes(entries, location))
+        before = entries[location].notes if location in entries else ""
+        entry = MapEntry(component=component_of(file.path), location=location, notes=notes or before)
         entries[location] = checked_entry(entry)
-    known = places.at(change.connection, change.key, list(entries))
-    places.put(change, [replace(one, notes=one.notes or _notes(known, one.location)) for one in entries.values()])
+    known = places.learned_at(change.connection, change.key, [*entries, *(one.file for one in _named(handoff))])
+    for one in _named(handoff):
+        if one.file not in entries and not known.get(one.file):
+            entry = MapEntry(component=component_of(one.file), location=one.file, notes=one.reason)
+            entries[one.file] = checked_entry(entry)
+    # A handoff without a word about a file does not take away what others said of it.
+    places.put(change, [replace(one, notes=one.notes or known.get(one.location, "")) for one in entries.values()])
     return tuple(entries)
+
+
+def _named(handoff: Handoff) -> Iterator[FileForNext]:
+    """The files that a salvaged text names: which of them were changed, it does not say."""
+    for one in handoff.dependencies_for_next if handoff.salvaged else ():
+        name = one.file.rpartition("/")[2]
+        # `config.domains` looks like a file too.
+        if "." in name and ("/" in one.file or language_of(one.file)):
+            yield one
 
 
 def _deleted(file: FileCreated | FileModified) -> bool:
@@ -193,8 +209,3 @@ def _whole(file: FileCreated | FileModified) -> bool:
 
 def _is_at(location: str, path: str) -> bool:
     return location == path or location.startswith(f"{path}:")
-
-
-def _notes(entries: Mapping[str, MapEntry], location: str) -> str:
-    """What an entry says already, which a handoff without a word about it does not take away."""
-    return entries[location].notes if location in entries else ""

@@ -53,10 +53,31 @@ class Nearby(NamedTuple):
     total: int
 
 
+class _Notes(NamedTuple):
+    """What a file says of itself, and what tasks said of it."""
+
+    built: str = ""
+    learned: str = ""
+
+    @property
+    def stored(self) -> str:
+        """As one text: what the file says has one line, and all that follows was learned."""
+        built = " ".join(self.built.split())
+        return f"{built}\n{self.learned}" if self.learned else built
+
+    @property
+    def said(self) -> str:
+        """As it is shown, what was learned first: where there is no room, the code can still be read."""
+        if not self.built or not self.learned:
+            return self.learned or self.built
+        return f"{self.learned}{'' if self.learned[-1] in '.!?…:。！？' else '.'} {self.built}"
+
+
 def put(change: Change, given: Iterable[MapEntry], definitions: Mapping[str, Sequence[str]] = _NONE) -> None:
     """Add entries, or put them in the place of those that have their location; they are checked already.
 
-    What is defined at a location stays as it was if `definitions` does not have it.
+    Notes at a location that `definitions` has are what its file says of itself, all others what tasks say of it; both
+    are kept, and so is what is defined at a location that `definitions` does not have.
     """
     wanted = {entry.location: entry for entry in given}
     old = {row.location: row for row in _at(change.connection, change.key, list(wanted))}
@@ -66,8 +87,9 @@ def put(change: Change, given: Iterable[MapEntry], definitions: Mapping[str, Seq
     updated: list[dict[str, Any]] = []
     for location, entry in wanted.items():
         row = old.get(location)
-        terms = (*word_terms(f"{entry.component} {location} {entry.notes}"), *_defined(definitions, location, row))
-        values = {"component": entry.component, "notes": entry.notes, "word_terms": spaced(terms)}
+        notes = _noted(row)._replace(**{"built" if location in definitions else "learned": entry.notes})
+        terms = (*word_terms(f"{entry.component} {location} {notes.said}"), *_defined(definitions, location, row))
+        values = {"component": entry.component, "notes": notes.stored, "word_terms": spaced(terms)}
         number = change.number("entry") if row is None else row.number
         new += postings_of(number, terms)
         if row is None:
@@ -107,9 +129,9 @@ def every(connection: Connection, project: int) -> list[MapEntry]:
     return [_entry(row) for row in rows]
 
 
-def at(connection: Connection, project: int, locations: Sequence[str]) -> dict[str, MapEntry]:
-    """The entries at some locations."""
-    return {row.location: _entry(row) for row in _at(connection, project, locations)}
+def learned_at(connection: Connection, project: int, locations: Sequence[str]) -> dict[str, str]:
+    """What tasks said of some locations."""
+    return {row.location: _noted(row).learned for row in _at(connection, project, locations)}
 
 
 def sharing(connection: Connection, project: int, terms: Iterable[str], *, limit: int) -> Nearby:
@@ -190,4 +212,8 @@ def _numbered(connection: Connection, project: int, numbers: Sequence[int]) -> d
 
 
 def _entry(row: Row[Any]) -> MapEntry:
-    return MapEntry(component=row.component, location=row.location, notes=row.notes)
+    return MapEntry(component=row.component, location=row.location, notes=_noted(row).said)
+
+
+def _noted(row: Row[Any] | None) -> _Notes:
+    return _Notes() if row is None else _Notes(*row.notes.split("\n", 1))

@@ -65,11 +65,17 @@ class Change:
         return {"project": self.key, **values}
 
 
+def root_of(folder: Path) -> Path:
+    """The folder of the project that a folder is in: the top of its git repository, else the folder itself."""
+    here = folder.resolve()
+    return next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
+
+
 def project_of(folder: Path, given: str | None = None) -> str:
-    """The name of the project that is worked on in a folder: the one that is given, else that of the folder."""
+    """The name of the project that is worked on in a folder: the one that is given, else that of the project's root."""
     if given is not None:
         return checked_name(given)
-    return plain(folder.resolve().name).strip()[:_LONGEST] or DEFAULT_PROJECT
+    return plain(root_of(folder).name).strip()[:_LONGEST] or DEFAULT_PROJECT
 
 
 def checked_name(name: str) -> str:

@@ -63,13 +63,23 @@ class RepositoryMap(NamedTuple):
 
 
 def build_map(
-    root: Path, known: Sequence[MappedFile] = (), *, parser: Parser | None = None, progress: Progress | None = None
+    root: Path,
+    known: Sequence[MappedFile] = (),
+    *,
+    under: str = "",
+    without: re.Pattern[str] | None = None,
+    parser: Parser | None = None,
+    progress: Progress | None = None,
 ) -> RepositoryMap:
-    """The map of a folder; files that are as they were when `known` was found are not parsed again."""
-    _check_folder("root", root)
+    """The map of a folder, or of the part of it that is `under` a path, without files whose path is a pattern.
+
+    Files that are as they were when `known` was found are not parsed again.
+    """
+    _check_folder("root", root / under)
     with _opened(parser) as opened:
-        reading = _Reading(opened, known)
-        listed = reading.chosen(files_in(root))
+        reading = _Reading(opened, known, under)
+        found = files_in(root / under)
+        listed = reading.chosen([one._replace(path=f"{under}/{one.path}") for one in found] if under else found, without)
         for number, found in enumerate(listed, 1):
             reading.read_file(root, found)
             if progress is not None:
@@ -99,6 +109,11 @@ def build_map_at(
     return reading.map()
 
 
+def is_under(path: str, folder: str) -> bool:
+    """Whether a path leads into a folder; every one leads into the one without a name."""
+    return not folder or path.startswith(f"{folder}/")
+
+
 @contextmanager
 def _opened(parser: Parser | None) -> Generator[Parser]:
     """A parser that somebody else closes, or else the installed one while it is used."""
@@ -117,16 +132,17 @@ def _check_folder(option: str, folder: Path) -> None:
 class _Reading:
     """One pass over the files of a repository."""
 
-    def __init__(self, parser: Parser, known: Iterable[MappedFile]) -> None:
+    def __init__(self, parser: Parser, known: Iterable[MappedFile], under: str = "") -> None:
         self._parser = parser
         self._plain = PlainParser()
         # A file that another parser read may have more in it for this one.
         self._known = {file.path: file for file in known if file.read_by == parser.name}
+        self._beside = [file for file in self._known.values() if not is_under(file.path, under)]
         self._files: list[MappedFile] = []
         self._left_out: Counter[str] = Counter()
         self._parsed = 0
 
-    def chosen(self, listed: Sequence[_Listed]) -> list[_Listed]:
+    def chosen(self, listed: Sequence[_Listed], without: re.Pattern[str] | None = None) -> list[_Listed]:
         """The files that a map can have; if there are too many, code goes first and then what is not far down."""
         fit: list[_Listed] = []
         for one in listed:
@@ -135,6 +151,10 @@ class _Reading:
                 self._left_out["unprintable name"] += 1
             elif len(one.path) > LONGEST_LOCATION:
                 self._left_out["too long name"] += 1
+            elif without is not None and without.fullmatch(one.path):
+                self._left_out["of the store"] += 1
+            elif not one.size:
+                self._left_out["empty"] += 1
             else:
                 fit.append(one)
         if len(fit) <= MOST_FILES:
@@ -199,7 +219,7 @@ class _Reading:
         )
 
     def map(self) -> RepositoryMap:
-        references = _References(self._files)
+        references = _References([*self._files, *self._beside])
         files = sorted(map(references.counted, self._files), key=lambda file: file.path)
         entries = tuple(
             MapEntry(component=component_of(file.path), location=file.path, notes=_notes(file, references))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
+from nicegui import Client, ui
 from nicegui import app as pages
-from nicegui import ui
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
 from foveate.api import Place
 from foveate.web.desk import Desk
-from foveate.web.frame import dressed
+from foveate.web.frame import dressed, framed, headed
 from foveate.web.links import lens_of
 from foveate.web.pages.call import call_page, next_page
 from foveate.web.pages.difference import difference_page
@@ -66,7 +69,18 @@ def _pages_without_session(desk: Desk) -> None:
     def settings() -> None:
         settings_page(desk)
 
+    # A path that leads nowhere is answered by this page, too.
+    pages.exception_handler(404)(_lost)
     del home, lab, knowledge, work, settings
+
+
+async def _lost(request: Request, error: Exception) -> Response:
+    """Say that there is no such page, in the frame of all others; what is no page gets a plain answer."""
+    if not isinstance(error, HTTPException) or request.url.path.count("/") > 1:
+        return PlainTextResponse("not found", status_code=404)
+    with Client(ui.page(""), request=request) as client, framed(""):
+        headed("There is no such page", f"Nothing is at {request.url.path}. The bar above leads to all there is.")
+    return client.build_response(request, 404)
 
 
 def _pages_of_a_session(desk: Desk) -> None:

@@ -27,7 +27,8 @@ def bring(tell: Tell, location: str, path: str, name: str) -> Brought:
     size = max(1, Path(path).stat().st_size)
     tell(f"reading {name}", 0.0)
     with Store(location) as store, opened(Path(path)) as file:
-        log = Recorded(name=name, file=file, path=Path(path), lenient=True)
+        # Without a path: what lies beside it here has nothing to do with it.
+        log = Recorded(name=name, file=file, lenient=True)
         importer = importer_for(log, "auto")
         arrivals = brought(
             store, importer, log, tell=lambda what, read: tell(f"{what} {name}", min(1.0, (read or 0) / size))

@@ -65,7 +65,7 @@ def chart_of(found: Calls, first: int | None = None, last: int | None = None) ->
             },
             {"type": "inside", "xAxisIndex": [0, 1, 2], "zoomOnMouseWheel": "ctrl", "filterMode": "none", **zoom},
         ],
-        "series": [*_window(calls), *_cache(calls), *_costs(found, calls)],
+        "series": [*_window(calls, found.unit), *_cache(calls), *_costs(found, calls)],
     }
 
 
@@ -165,7 +165,7 @@ def _tooltip() -> dict[str, Any]:
     }
 
 
-def _window(calls: Sequence[Call]) -> list[dict[str, Any]]:
+def _window(calls: Sequence[Call], unit: str) -> list[dict[str, Any]]:
     there = {name for call in calls for name in call.parts}
     areas = [
         {
@@ -194,7 +194,7 @@ def _window(calls: Sequence[Call]) -> list[dict[str, Any]]:
             "symbol": "none",
             "lineStyle": {"width": 0, "opacity": 0},
             "emphasis": {"disabled": True},
-            "data": [{"value": [call.number, call.tokens], "info": _told(call)} for call in calls],
+            "data": [{"value": [call.number, call.tokens], "info": _told(call, unit)} for call in calls],
         },
     ]
 
@@ -276,12 +276,13 @@ def _costs(found: Calls, calls: Sequence[Call]) -> list[dict[str, Any]]:
     ]
 
 
-def _told(call: Call) -> dict[str, Any]:
+def _told(call: Call, unit: str) -> dict[str, Any]:
     """What is said of a call when somebody points at it."""
     return {
         "parts": [[name, COLOURS[name], size] for name, size in call.parts.items()],
         "budget": tokens(call.budget) if call.budget is not None else "",
         "cached": [call.cached, call.tokens - call.cached],
+        "isMoney": unit == "USD",
         "reported": [call.reported_input, call.reported_cached],
         "compactions": [
             [one.trigger, trigger_colour(one.trigger), one.reason, tokens(one.before), tokens(one.after)]

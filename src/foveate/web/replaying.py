@@ -54,6 +54,8 @@ def replayed(tell: Tell, location: str, session: str, lens: Lens, aside: str, na
     """Replay a session of the store at `location`, into the session `name` of the store at `aside`, with stations."""
     tell("reading the log", None)
     recording = _recording(location, session)
+    if not recording.messages:
+        raise ConfigError(f"nothing was said in session {session!r} yet; there is no call to look at")
     made = _session(recording, lens)
     refused, reason = _through(tell, made, recording, Path(stations))
     tell("storing the calls", None)

@@ -45,7 +45,8 @@ Object.assign(globalThis.foveate, {
     const line = (shade, name, value) =>
       `<div class="tip-line"><i style="background:${escaped(shade)}"></i><span>${escaped(name)}</span><b>${value}</b></div>`;
     const number = (name) => points.find((point) => point.seriesName === name)?.value[1];
-    const cost = (name) => (number(name) === undefined ? "" : globalThis.foveate.short(number(name)));
+    const spelt = info.isMoney ? globalThis.foveate.money : globalThis.foveate.short;
+    const cost = (name) => (number(name) === undefined ? "" : spelt(number(name)));
     const of = info.budget ? ` of ${escaped(info.budget)}` : "";
     return `<div class="tip-box">
       <div class="tip-title">Call ${tokens(call.value[0])} · ${tokens(call.value[1])}${of} tokens</div>

@@ -140,16 +140,18 @@ class _Home:
         """Import a file that was dropped; what became of it stays on the page."""
         with self.imports:
             place = box()
+        name = event.file.name or "log"
         with TemporaryDirectory(prefix="foveate-") as folder:
-            path = Path(folder) / (event.file.name or "log")
+            # Under a name of our own: theirs may be one that no file can have.
+            path = Path(folder) / "log"
             await event.file.save(path)
-            await self._bring(place, path)
+            await self._bring(place, path, name)
         event.sender.run_method("reset")
         await self.refresh()
 
-    async def _bring(self, place: Element, path: Path) -> None:
+    async def _bring(self, place: Element, path: Path, name: str) -> None:
         await self.desk.open()
-        worker = Worker(bring, self.desk.location, str(path), path.name)
+        worker = Worker(bring, self.desk.location, str(path), name)
         with place, box("card padded") as shown:
             watch = ui.timer(0.2, lambda: _progress(shown, worker))
         try:
@@ -161,7 +163,7 @@ class _Home:
         else:
             place.clear()
             with place:
-                _arrived(path.name, came)
+                _arrived(name, came)
         finally:
             watch.cancel()
 

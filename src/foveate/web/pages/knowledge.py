@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -16,8 +15,10 @@ from nicegui.events import EChartPointClickEventArguments
 from sqlalchemy import select
 
 from foveate.errors import FoveateError
+from foveate.knowledge import graph
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.models import Node
+from foveate.knowledge.project import found
 from foveate.store.schema import knowledge_projects
 from foveate.web.desk import Desk
 from foveate.web.frame import failed, framed, headed, loaded
@@ -53,12 +54,16 @@ def knowledge_page(desk: Desk, project: str, node: str) -> None:
 
     with framed("Knowledge"):
         headed("Knowledge", "What projects decided, learned and stumbled over, and how it hangs together.")
-        loaded(fetch, lambda found: _show(desk, project, node, *found), "Reading what is known")
+        loaded(fetch, lambda read_: _show(desk, project, node, *read_), "Reading what is known")
 
 
 def _newest(knowledge: Knowledge) -> list[Node]:
-    nodes = list(knowledge.nodes())
-    return nodes[-_DRAWN:]
+    """The nodes that were added last, of however many."""
+    with knowledge.store.reading() as connection:
+        key = found(connection, knowledge.project).key
+        stored = graph.by_id(connection, key, graph.latest_ids(connection, key, _DRAWN))
+    nodes = sorted(stored.values(), key=lambda one: one.number)
+    return [one.node for one in nodes if not one.node.retired]
 
 
 def _show(desk: Desk, project: str, node: str, projects: Sequence[_Project], nodes: Sequence[Node]) -> None:
@@ -134,13 +139,13 @@ class _Graph:
             return
         today = datetime.now(UTC).date().isoformat()
         query = partial(self.knowledge.query_by_tags, asked, words=asked, limit=_FOUND, today=today)
-        found = await asyncio.to_thread(query)
-        self.drawn = [one.node for one in found]
+        hits = await asyncio.to_thread(query)
+        self.drawn = [one.node for one in hits]
         self._draw()
         self.detail.clear()
         with self.detail, box("card padded"):
-            Words("h2", f"{len(found):,} found, the best first")
-            for one in islice(found, _FOUND):
+            Words("h2", f"{len(hits):,} found, the best first")
+            for one in hits:
                 _entry(one.node, self._pick)
 
     async def _pick(self, node_id: str) -> None:

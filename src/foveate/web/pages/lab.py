@@ -115,6 +115,8 @@ class _Lab:
         budget = int(self.budget) if self.budget.strip() else None
         arguments = (sorted(self.sessions), self.policies, budget or None, self.model.strip() or None)
         self.worker = Worker(compared, self.desk.location, *arguments)
+        # Who has left does not wait for it.
+        ui.context.client.on_delete(self.worker.stop)
         with place:
             shown = box()
             button("Stop", self.worker.stop).style("margin-top: 10px")

@@ -240,7 +240,7 @@ def _legend(found: Calls) -> None:
             Words("span", "compactions come down to", "line dashed").style("--fate: #7d868e")
     with box("legend"):
         for trigger in triggers_in(found):
-            shown = Words("span", f"▼ {trigger}").style(f"--fate: transparent; color: {trigger_colour(trigger)}")
+            shown = Words("span", f"▼ {trigger}", "plain").style(f"color: {trigger_colour(trigger)}")
             shown.props["title"] = TRIGGERS[trigger][1]
         for name, shade in (("cached", CACHED), ("fresh", FRESH), ("cost as sent", SENT), ("untouched", UNTOUCHED)):
             Words("span", name).style(f"--fate: {shade}")

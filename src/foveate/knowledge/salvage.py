@@ -1,0 +1,156 @@
+"""Salvage: what can be saved of a handoff that is broken, or of words that were never one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from foveate.knowledge.handoff_rules import LISTS, item_problems, path_problems
+from foveate.knowledge.handoff_text import FIELDS, body_of, sentences, words_of
+from foveate.knowledge.models import FileForNext, Gotcha, Handoff, NextStep, Pattern, Question, Result
+from foveate.knowledge.signals import paths_in
+from foveate.work.reading import parsed
+
+_OUTCOMES: Final = get_args(Result)
+_ITEMS: Final = {one.name: get_args(one.type)[0] for one in msgspec.structs.fields(Handoff) if one.name in LISTS}
+_LONGEST: Final = 500
+_CUES: Final = {
+    "gotcha": re.compile(r"\b(?:watch out|be careful|beware|careful with|caveat|gotcha)\b", re.IGNORECASE),
+    "pattern": re.compile(r"\b(?:patterns?|always use|convention|follow the)\b", re.IGNORECASE),
+    "question": re.compile(r"\?|\b(?:questions?|unclear|not sure|undecided)\b", re.IGNORECASE),
+    "step": re.compile(r"\b(?:next|then|should|todo|to do|follow-up)\b", re.IGNORECASE),
+}
+_FAILED: Final = re.compile(r"\b(?:failed|could not|couldn't|gave up|did not work|unable to)\b", re.IGNORECASE)
+_TOP: Final = re.compile(rf"(?:^|[{{,])[ \t]*[\"']?({'|'.join(FIELDS)})[\"']?[ \t]*:", re.MULTILINE)
+_DASH: Final = re.compile(r"^(?=[ \t]*-[ \t])", re.MULTILINE)
+_BRACES: Final = re.compile(r"\{[^{}]*\}?")
+_PAIR: Final = re.compile(r"[\s{-]*[\"']?(\w+)[\"']?[ \t]*:[ \t]*(.*)", re.DOTALL)
+
+
+def salvaged_handoff(text: str) -> Handoff:
+    """What can be saved of a text, marked as salvaged.
+
+    Of a handoff that breaks rules that is all items which break none; of one that cannot be read as a whole, the fields
+    and items that can be read alone; of free text, the sentences that have a cue.
+    """
+    body = body_of(text)
+    try:
+        given = parsed(body.text, "the handoff") if body.has_fields else None
+    except ValueError:
+        return _broken(text, body.text)
+    if not isinstance(given, Mapping):
+        return _free(text)
+    kept = _kept(given)
+    outcome = _outcome(given.get("outcome"))
+    if outcome is None and not any(kept.values()) and not body.marked:
+        # A sentence may begin with `outcome:` too.
+        return _free(text)
+    return msgspec.convert({"outcome": outcome or "partial", **kept, "salvaged": True}, Handoff)
+
+
+def _free(text: str) -> Handoff:
+    """Warnings, patterns, questions, next steps and files, by the cues of free text."""
+    found: dict[str, list[str]] = {kind: [] for kind in _CUES}
+    said = [one[:_LONGEST] for one in sentences(words_of(text)) if len(one) > 3]
+    for sentence in said:
+        kind = next((kind for kind, cue in _CUES.items() if cue.search(sentence)), None)
+        if kind is not None and sentence not in found[kind]:
+            found[kind].append(sentence)
+    return Handoff(
+        outcome="partial" if _FAILED.search(text) else "completed",
+        patterns_discovered=tuple(Pattern(pattern=one) for one in found["pattern"]),
+        gotchas=tuple(Gotcha(issue=one) for one in found["gotcha"]),
+        open_questions=tuple(Question(question=one) for one in found["question"]),
+        suggested_next_steps=tuple(NextStep(step=one) for one in found["step"]),
+        dependencies_for_next=tuple(
+            FileForNext(file=path, reason=next((one for one in said if path in one), ""))
+            for path in paths_in(text)
+            if not any(path_problems("", path))
+        ),
+        salvaged=True,
+    )
+
+
+def _broken(text: str, body: str) -> Handoff:
+    """What the parts of a handoff say that cannot be read as a whole, and the words before it."""
+    parts = dict(_parts(body))
+    kept = _kept({name: list(_items(name, part)) for name, part in parts.items() if name in LISTS})
+    whole = msgspec.convert({"outcome": "partial", **kept}, Handoff)
+    words = _free(words_of(text))
+    both = {name: (*getattr(whole, name), *getattr(words, name)) for name in LISTS}
+    return replace(words, outcome=_outcome(parts.get("outcome")) or "partial", **both)
+
+
+def _outcome(said: object) -> Result | None:
+    """The outcome that a word means, however it is written; a handoff that is broken never makes one up."""
+    word = re.match(r"[\s\"']*(\w+)", said) if isinstance(said, str) else None
+    return next((one for one in _OUTCOMES if word is not None and word[1].lower() == one), None)
+
+
+def _kept(given: Mapping[Any, Any]) -> dict[str, list[object]]:
+    """The items of all lists that are right, without the fields of them that are wrong."""
+    kept: dict[str, list[object]] = {}
+    for name in LISTS:
+        items = given.get(name)
+        righted = [_righted(name, item) for item in items] if isinstance(items, list) else []
+        kept[name] = [item for item in righted if item is not None]
+    return kept
+
+
+def _righted(name: str, item: object) -> object:
+    """An item without the fields of it that are wrong; nothing if what it must say is."""
+    main = LISTS[name]
+    given: Mapping[Any, Any] = item if isinstance(item, Mapping) else {main: item}
+    said = {main: given.get(main)}
+    if not _is_right(name, said):
+        return None
+    return {key: value for key, value in given.items() if _is_right(name, {**said, key: value})}
+
+
+def _is_right(name: str, item: object) -> bool:
+    try:
+        one = msgspec.convert({"outcome": "completed", name: [item]}, Handoff)
+    except msgspec.ValidationError:
+        return False
+    return not any(item_problems(one))
+
+
+def _parts(body: str) -> Iterator[tuple[str, str]]:
+    """The fields of a handoff, each with its text up to the next one."""
+    found = list(_TOP.finditer(body))
+    for place, one in enumerate(found):
+        yield one[1], body[one.end() : found[place + 1].start() if place + 1 < len(found) else len(body)]
+
+
+def _items(name: str, part: str) -> Iterator[object]:
+    """The items of a list, each read by itself."""
+    braces = (text if text.endswith("}") else f"{text}}}" for text in _BRACES.findall(part))
+    for item in _DASH.split(part)[1:] or [f"- {text}" for text in braces]:
+        read = _listed(item)
+        yield from [dict(_pairs(name, item))] if read is None else read
+
+
+def _pairs(name: str, item: str) -> Iterator[tuple[str, object]]:
+    """The fields of an item that cannot be read, each with what stands behind its colon."""
+    known = _ITEMS[name].__struct_fields__
+    for piece in re.split(rf"\n|,[ \t]*(?=[\"']?(?:{'|'.join(known)})[\"']?[ \t]*:)", item):
+        pair = _PAIR.match(piece)
+        if pair is not None and pair[1] in known:
+            text = pair[2].rstrip("}, \t\r")
+            # What an item must say is a text, whatever it looks like.
+            read = _listed(f"- {text}") or [text]
+            yield pair[1], text.strip("\"'") if pair[1] == LISTS[name] else read[0]
+
+
+def _listed(text: str) -> list[object] | None:
+    """The list that a text is in YAML, if it is one."""
+    try:
+        read = parsed(text, "a list")
+    except ValueError:
+        # Either it cannot be read, or it has a date that no calendar has.
+        return None
+    return read if isinstance(read, list) else None

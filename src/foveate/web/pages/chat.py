@@ -1,0 +1,259 @@
+"""Chat: a conversation with a model, endless or plain, and how full its window is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, NamedTuple
+
+from nicegui import ui
+
+from foveate.api.failures import failure_of
+from foveate.api.room import Mode, Room
+from foveate.chat.opening import ENDLESS
+from foveate.errors import FoveateError
+from foveate.integrations.models import Chosen, chosen_for_chat
+from foveate.store import SessionInfo
+from foveate.web.chat_widgets import Composer, ConversationView
+from foveate.web.desk import Desk
+from foveate.web.frame import failed, framed, headed, loaded, session_tabs
+from foveate.web.gauge import Gauge, gauge_of, show_gauge
+from foveate.web.links import to_chat, to_template, to_transcript
+from foveate.web.phrases import counted
+from foveate.web.pieces import Words, box, button, choice, empty, link, say
+from foveate.web.talks import Talk, Talks
+from foveate.web.turns import Entry, Turns, first_of_turns, moment, turns_between
+
+_LISTED: Final = 40
+_TICK: Final = 0.15
+_ENDLESS: Final = "Compile each request from a template, so that the chat can go on for ever"
+
+
+class _Manner(NamedTuple):
+    """How a chat is answered; `refusal` says why it cannot be."""
+
+    mode: Mode | None = None
+    templates: tuple[str, ...] = ()
+    chosen: Chosen | None = None
+    refusal: FoveateError | None = None
+
+
+class _Opened(NamedTuple):
+    """A chat as it is in the store, up to the answer that is under way; it need not have begun."""
+
+    session: str
+    info: SessionInfo | None
+    turns: Turns
+    gauge: Gauge | None
+    manner: _Manner
+    chats: list[SessionInfo]
+
+
+def chat_page(desk: Desk, talks: Talks, session: str) -> None:
+    """Build the page."""
+
+    async def fetch() -> _Opened:
+        await desk.open()
+        return await asyncio.to_thread(_read, desk, talks, session, None)
+
+    with framed("Chat"):
+        loaded(fetch, lambda opened: _Chat(desk, talks, opened), "Opening the chat")
+
+
+def _read(desk: Desk, talks: Talks, session: str, first: int | None) -> _Opened:
+    """A chat from a message on, or its newest turns."""
+    sessions = desk.store.sessions()
+    chats = [info for info in sessions if ENDLESS in info.tags or info.session_id == session]
+    session = session or (chats[0].session_id if chats else _new_name())
+    info = next((one for one in chats if one.session_id == session), None)
+    manner = _manner(talks.room, session)
+    if info is None:
+        return _Opened(session, None, Turns(0, [], is_answered=True), None, manner, chats)
+    talk = talks.of(session)
+    end = info.messages if talk is None or talk.is_done else min(talk.messages, info.messages)
+    begin = first_of_turns(desk.store, info, end) if first is None else min(first, end)
+    turns = turns_between(desk.store, info, desk.memory.marks(desk.store, info), begin, end)
+    return _Opened(session, info, turns, gauge_of(desk.store, info), manner, chats)
+
+
+def _manner(room: Room, session: str) -> _Manner:
+    try:
+        chats = room.chats
+        mode = room.mode(session)
+        templates = tuple(one.name for one in chats.place.folders.available())
+    except FoveateError as error:
+        return _Manner(refusal=error)
+    try:
+        # Only which one it is: it is started when it is first asked.
+        chosen = chosen_for_chat(chats.place.settings.model, chats.config.models, os.environ)
+    except FoveateError as error:
+        return _Manner(mode, templates, refusal=error)
+    return _Manner(mode, templates, chosen)
+
+
+def _new_name() -> str:
+    return f"chat-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}"
+
+
+class _Chat:
+    """An open chat: what is shown of it, and the answer that is under way."""
+
+    def __init__(self, desk: Desk, talks: Talks, opened: _Opened) -> None:
+        self._desk = desk
+        self._talks = talks
+        self._opened = opened
+        # What was said on this page, and how much of what is under way it shows.
+        self._mine: Talk | None = None
+        self._seen: tuple[Talk | None, int] = (None, 0)
+        self._is_settling = False
+        self._composer: Composer | None = None
+        self._build()
+        self._draw()
+        ui.timer(_TICK, self._look)
+
+    # --- what stands where ----------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        again = partial(self._begin, None)
+        with box("chat"):
+            self._chats = box("chats", "aside")
+            with box("column"):
+                self._head = box()
+                with box("conversation"):
+                    self._nothing = box()
+                    self._past = ConversationView("What was said", on_again=again, on_earlier=self._earlier)
+                    self._live = ConversationView("What is being said", on_again=again)
+                with box("foot"):
+                    self._problems = box("stack problems")
+                    self._writing()
+
+    def _writing(self) -> None:
+        refusal = self._opened.manner.refusal
+        if refusal is not None:
+            said = failure_of(refusal)
+            empty("Nobody can answer here", _sentence(said.error), _sentence(said.remedy)).classes("refusal")
+            return
+        with box("card writing"):
+            self._window = box()
+            self._composer = Composer(self._opened.session, self._begin)
+            self._controls = box("row controls")
+
+    def _draw(self) -> None:
+        """Show everything as it is now."""
+        opened, talk = self._opened, self._talks.of(self._opened.session)
+        _redrawn(self._chats, partial(_listed, opened))
+        _redrawn(self._head, partial(_heading, opened))
+        if self._composer is not None:
+            _redrawn(self._window, partial(_gauge, opened))
+            _redrawn(self._controls, self._switches)
+        self._draw_talk(talk)
+
+    def _draw_talk(self, talk: Talk | None) -> None:
+        turns, is_busy = self._opened.turns, talk is not None and not talk.is_done
+        ending = [] if is_busy else _ending(self._opened, talk, is_mine=talk is self._mine)
+        shown = [*turns.entries, *ending]
+        is_new = not shown and not is_busy and self._composer is not None
+        _redrawn(self._nothing, partial(_greeting, is_new=is_new))
+        self._past.show(shown, has_earlier=turns.first > 0)
+        self._live.show(talk.entries if talk is not None and is_busy else [], waiting="being answered…" * is_busy)
+        if self._composer is not None:
+            self._composer.busy(is_busy)
+
+    def _switches(self) -> None:
+        mode, templates = self._opened.manner.mode, self._opened.manner.templates
+        if mode is None:
+            return
+        names = {name: name for name in templates}
+        if mode.template not in names:
+            names = {mode.template: f"{mode.template} (is gone)", **names}
+        with box("switch", "label") as label:
+            label.props["title"] = _ENDLESS
+            self._toggle = ui.element("input")
+            self._toggle.props.update({"type": "checkbox", "role": "switch"})
+            if mode.endless:
+                self._toggle.props["checked"] = True
+            Words("span", "Endless")
+        self._toggle.on(
+            "change",
+            lambda event: self._switch(endless=bool(event.args), template=None),
+            js_handler="(event) => emit(event.target.checked)",
+        )
+        chosen = choice("Template", names, mode.template, lambda name: self._switch(endless=True, template=name))
+        if not mode.endless:
+            chosen.props["disabled"] = True
+            chosen.props["title"] = "for endless chats"
+        link("What it says", to_template(mode.template), "button quiet")
+
+    # --- what happens ---------------------------------------------------------------------------------------------
+
+    async def _switch(self, *, endless: bool, template: str | None) -> None:
+        room, session = self._talks.room, self._opened.session
+        self._problems.clear()
+        try:
+            await asyncio.to_thread(partial(room.switch, session, endless=endless, template=template))
+        except FoveateError as error:
+            self._failed(error)
+        await self._refresh()
+        self._draw()
+        # The switch is a new one, and who works with keys stays on it.
+        ui.run_javascript(f"getHtmlElement({self._toggle.id})?.focus({{preventScroll: true}})")
+
+    async def _begin(self, text: str | None) -> None:
+        self._problems.clear()
+        try:
+            self._mine = await asyncio.to_thread(self._talks.begin, self._opened.session, text)
+        except FoveateError as error:
+            self._failed(error)
+            if text is not None and self._composer is not None:
+                self._composer.restore(text)
+            return
+        await self._look()
+
+    async def _earlier(self) -> None:
+        info, first = self._opened.info, self._opened.turns.first
+        if info is not None and first:
+            before = await asyncio.to_thread(first_of_turns, self._desk.store, info, first)
+            await self._refresh(before)
+            self._draw_talk(self._talks.of(self._opened.session))
+
+    async def _look(self) -> None:
+        """Show what has come since; the page may have been opened in the middle of an answer."""
+        talk = self._talks.of(self._opened.session)
+        if talk is None or self._is_settling or self._seen == (talk, talk.version):
+            return
+        before, self._seen = self._seen[0], (talk, talk.version)
+        if talk.is_done:
+            await self._settle(talk)
+        elif talk is before:
+            self._live.show(talk.entries, waiting="being answered…")
+        else:
+            self._draw_talk(talk)
+
+    async def _settle(self, talk: Talk) -> None:
+        """An answer is there, or has failed: from now on it is the log that is shown."""
+        self._is_settling = True
+        try:
+            await self._refresh()
+        finally:
+            self._is_settling = False
+        self._draw()
+        if talk is self._mine and talk.text and not _is_logged(self._opened, talk) and self._composer is not None:
+            self._composer.restore(talk.text)
+
+    async def _refresh(self, first: int | None = None) -> None:
+        opened = self._opened
+        wanted = opened.turns.first if first is None else first
+        try:
+            self._opened = await asyncio.to_thread(_read, self._desk, self._talks, opened.session, wanted)
+        except FoveateError as error:
+            self._failed(error)
+
+    def _failed(self, error: FoveateError) -> None:
+        with self._problems:
+            failed(error)
+
+
+def _redrawn(place: ui.element, show: object) -> None: ...
