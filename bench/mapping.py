@@ -23,17 +23,21 @@ from typing import Any, Final, Literal, NamedTuple
 
 from bench.intervals import ratio_interval
 from bench.logs import data_root
+from foveate.knowledge.base import Knowledge
 from foveate.knowledge.mapping import ranked_entries, scored_entries
 from foveate.knowledge.models import ContextTask
 from foveate.knowledge.repository import MappedFile, RepositoryMap, build_map, build_map_at
 from foveate.knowledge.signals import Signals, extract_signals
+from foveate.knowledge.sources import ProjectSource
 from foveate.knowledge.symbols import Parser, installed_parser
+from foveate.store import Store
 
 Split = Literal["tune", "report"]
 Order = Callable[[Signals, RepositoryMap, str], list[str]]
 Record = dict[str, Any]
 
 TOP: Final = 10
+OURS: Final = "stored"
 REPO: Final = Path(__file__).resolve().parents[1]
 TITLES: Final = {
     "commits, report": "Commits, the half that is quoted",
@@ -59,13 +63,21 @@ class Task(NamedTuple):
         return "report" if sha256(self.name.encode()).digest()[-1] % 2 else "tune"
 
 
-def ours(signals: Signals, known: RepositoryMap, _name: str) -> list[str]:
+def in_memory(signals: Signals, known: RepositoryMap, _name: str) -> list[str]:
+    """Ours on the map as it was built, every entry of it read, ties settled by how many files refer to one."""
     return [entry.location for entry, _ in ranked_entries(signals, known.entries, known.files)]
 
 
-def by_entries(signals: Signals, known: RepositoryMap, _name: str) -> list[str]:
-    """Ours with nothing but the entries, as a map that comes from a store is ranked."""
-    return [entry.location for entry, _ in ranked_entries(signals, known.entries)]
+class Stored:
+    """Ours as `foveate context` has it: of a map in a store, only entries that share words with the task are read."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, signals: Signals, known: RepositoryMap, name: str) -> list[str]:
+        knowledge = Knowledge(self._store, name)
+        knowledge.put_entries(known.entries, definitions={file.path: file.definitions for file in known.files})
+        return [entry.location for entry, _ in ProjectSource(knowledge=knowledge).code(signals).ranked]
 
 
 def by_words(signals: Signals, known: RepositoryMap, _name: str) -> list[str]:
@@ -93,20 +105,19 @@ def by_chance(_signals: Signals, known: RepositoryMap, name: str) -> list[str]:
 
 
 ORDERS: Final[Mapping[str, Order]] = {
-    "ours": ours,
-    "entries": by_entries,
+    "in memory": in_memory,
     "words": by_words,
     "substrings": by_substrings,
     "chance": by_chance,
 }
 
 
-def recalls(task: Task) -> dict[str, float]:
+def recalls(task: Task, orders: Mapping[str, Order] = ORDERS) -> dict[str, float]:
     """For each order, the share of a task's files among its first ten."""
     signals = extract_signals(ContextTask(objective=task.text))
     return {
         name: len(task.answer.intersection(order(signals, task.map, task.name)[:TOP])) / len(task.answer)
-        for name, order in ORDERS.items()
+        for name, order in orders.items()
     }
 
 
@@ -162,7 +173,7 @@ def _checkpoint(
                 if file.is_dir() or any(parent.is_file() for parent in file.parents):
                     continue
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(read.get(path, ""), encoding="utf-8")
+                file.write_text(read.get(path) or "\n", encoding="utf-8")
             found = build_map(Path(folder), parser=parser)
         yield from _task(point["checkpoint_id"], "\n".join(session.said(start, end)), answer, found)
 
@@ -247,14 +258,14 @@ def _git(repo: Path, *arguments: str) -> str:
 
 
 def table(title: str, rows: Sequence[Mapping[str, float]]) -> str:
-    """Recall of each order with its interval, and how far ours is before it."""
-    lines = [title, f"  {'':12}{'recall@10':>10}   {'95 %':>13}   ours is better by"]
-    for name in ORDERS:
+    """Recall of each order with its interval, and how far the stored map is before it."""
+    lines = [title, f"  {'':12}{'recall@10':>10}   {'95 %':>13}   the stored map is better by"]
+    for name in rows[0]:
         mean = sum(row[name] for row in rows) / len(rows)
         low, high = ratio_interval([(row[name], 1.0) for row in rows])
-        ahead = [row["ours"] - row[name] for row in rows]
+        ahead = [row[OURS] - row[name] for row in rows]
         least, most = ratio_interval([(one, 1.0) for one in ahead])
-        gain = "" if name == "ours" else f"{sum(ahead) / len(rows):+.3f} ({least:+.3f} to {most:+.3f})"
+        gain = "" if name == OURS else f"{sum(ahead) / len(rows):+.3f} ({least:+.3f} to {most:+.3f})"
         lines.append(f"  {name:12}{mean:>10.3f}   {low:.3f} – {high:.3f}   {gain}".rstrip())
     return "\n".join(lines)
 
@@ -265,11 +276,16 @@ def main() -> None:
     repo: Path = parser.parse_args().repo
     root = data_root()
     rows: dict[str, list[dict[str, float]]] = defaultdict(list)
-    with closing(installed_parser()) as names:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Store(Path(folder, "context.db")) as store,
+        closing(installed_parser()) as names,
+    ):
+        orders: dict[str, Order] = {OURS: Stored(store), **ORDERS}
         for task in commits(repo, names):
-            rows[f"commits, {task.split}"].append(recalls(task))
+            rows[f"commits, {task.split}"].append(recalls(task, orders))
         for task in checkpoints(root, names) if root is not None else ():
-            rows["checkpoints"].append(recalls(task))
+            rows["checkpoints"].append(recalls(task, orders))
     print(f"{repo.resolve().name} up to {_git(repo, 'rev-parse', '--short', 'HEAD').strip()}, names by {names.name}\n")
     print("\n\n".join(table(f"{TITLES[name]}: {len(found)} tasks", found) for name, found in sorted(rows.items())))
 

@@ -96,7 +96,8 @@ def test_a_task_is_told_what_earlier_ones_learned() -> None:
     assert "- **Which currency?**\n  - Context: orders\n  - Recommendation: ask" in text
     as_json = json.loads(good("context", "task.yaml", "--json").stdout)
     assert as_json["inherited_patterns"][0]["pattern"] == "金额用整数分表示"
-    assert "billing" in as_json["computed"]["signals"]["keywords"]
+    assert "billing" in as_json["_computed"]["signals"]["keywords"] and "computed" not in as_json
+    assert good("context", "-", stdin=TASK).stdout == text
 
 
 def test_debug_says_how_a_context_came_about() -> None:
@@ -111,7 +112,9 @@ def test_debug_says_how_a_context_came_about() -> None:
 
 
 def test_complexity_and_budget_say_how_much_is_told() -> None:
-    nodes = [{"id": f"p{n}", "type": "pattern", "summary": f"way {n}", "tags": ["api"]} for n in range(15)]
+    nodes = [
+        {"id": f"p{n}", "type": "pattern", "summary": f"way {n} {'word ' * 20}", "tags": ["api"]} for n in range(15)
+    ]
     good("knowledge", "import", written("graph.json", json.dumps({"version": 1, "nodes": nodes})))
     written("task.yaml", "objective: Change the api\ncomplexity: easy")
     counts = {
@@ -120,6 +123,10 @@ def test_complexity_and_budget_say_how_much_is_told() -> None:
     }
     assert list(counts.values()) == [3, 5, 10]
     assert "(12 more left out)" in good("context", "task.yaml").stdout
+    good("knowledge", "import", written("more.json", json.dumps({"nodes": [{**one, "id": f"q{one['id']}"} for one in nodes]})))  # fmt: skip
+    assert "(at least 17 more left out)" in good("context", "task.yaml").stdout
+    short = json.loads(good("context", "task.yaml", "--complexity", "complex", "--budget", "200", "--json").stdout)
+    assert 0 < len(short["patterns"]) < 10 and short["left_out"]["patterns"] == 20 - len(short["patterns"])
     assert "--budget" in run("context", "task.yaml", "--budget", "10").stderr
 
 
@@ -128,8 +135,10 @@ def test_a_project_that_knows_nothing_says_so() -> None:
         "## Context (Computed)\n\n"
         "### Patterns to Follow\nNo specific patterns identified for this task.\n\n"
         "### Warnings\nNo known gotchas for this task area.\n\n"
-        "### Code References\nExplore the codebase as needed. No specific references pre-identified.\n\n"
+        "### Code References\nExplore the codebase as needed. No specific references pre-identified.\n"
     )
+    assert good("context", "task.json", "--store", "none.db").stdout == good("context", "task.json").stdout
+    assert not Path("none.db").exists(), "who only reads makes nothing"
 
 
 @pytest.mark.parametrize(
@@ -137,12 +146,16 @@ def test_a_project_that_knows_nothing_says_so() -> None:
     [
         ('{"objective": "x"', "task.json cannot be read"),
         ("objective: [", "task.json cannot be read"),
-        ("", "task.json: Expected `object`, got `null`"),
-        ("{}", "missing required field `objective`"),
-        ("objective: x\ncomplexity: huge", "known are complex, easy, normal"),
-        ("objective: x\nsize: 1", "unknown field `size`"),
-        (b"\xff\xfe\x00", "task.json is not UTF-8 text"),
-        (None, "cannot read task.json: No such file or directory"),
+        ("", "task.json: it is empty; give fields: id, name, objective"),
+        ("{}", "task.json: `objective` is missing; give a text"),
+        ("objective: x\ncomplexity: huge", "`complexity` is 'huge'; known are complex, easy, normal"),
+        ("objective: x\nsize: 1", "`size` is no field; known are id, name, objective"),
+        (
+            "id: 7\nobjective: x\ndependencies: T1",
+            "`id` is 7; give a text, in quotes; `dependencies` is 'T1'; give a list",
+        ),
+        (b"\xff\xfe\x00", "cannot read 'task.json': it is not UTF-8 text"),
+        (None, "cannot read 'task.json': No such file or directory"),
     ],
 )
 def test_a_task_that_cannot_be_read_is_refused_by_name(text: str | bytes | None, says: str) -> None:
@@ -176,8 +189,23 @@ def test_a_project_is_the_option_else_the_variable_else_the_directory(shop: Path
     )  # fmt: skip
     for command in commands:
         text = " ".join(run(*command, "--help", env={"COLUMNS": "200"}).stdout.replace("│", " ").split())
-        assert "--project" in text and "FOVEATE_PROJECT" in text and "name of the directory" in text, command
+        assert "--project" in text and "FOVEATE_PROJECT" in text and "name of the git repository" in text, command
     assert "`project` ' ' is no name" in bad(2, "knowledge", "query", "x", "--project", " ")
+
+
+def test_a_folder_of_a_repository_is_no_other_project(shop: Path) -> None:
+    """What is known at the top is known below, and the map has one place for a file."""
+    (shop / ".git").mkdir()
+    (shop / "src").mkdir()
+    written("src/money.py", "def cents():\n    return 0\n")
+    add("pattern", "Amounts are cents", "--tag", "billing")
+    good("map", "build")
+    os.chdir(shop / "src")
+    assert "Amounts are cents" in good("knowledge", "query", "billing").stdout
+    assert "1 place on the map, 0 files read" in good("map", "build").stdout
+    good("map", "build", "..")
+    assert [one["location"] for one in json.loads(good("map", "show", "--json").stdout)] == ["src/money.py"]
+    assert "in project shop" in good("knowledge", "query", "zebra").stderr
 
 
 def test_domains_of_a_project_come_from_its_file(shop: Path) -> None:
@@ -222,7 +250,11 @@ def test_what_is_added_is_found_and_shown() -> None:
     assert table.splitlines()[0].split() == ["id", "type", "score", "tags", "summary"] and "四舍五入" in table
     (found,) = json.loads(good("knowledge", "query", "integer", "--json").stdout)
     assert (found["id"], found["tags"]) == (first, ["billing", "api"]) and found["score"] > 0
-    assert "nothing is known about that" in good("knowledge", "query", "zebra").stderr
+    assert (
+        "nothing is known about zebra stripes in project shop" in good("knowledge", "query", "zebra", "stripes").stderr
+    )
+    (only,) = json.loads(good("knowledge", "query", "billing", "--type", "gotcha", "--json").stdout)
+    assert only["id"] == second
     shown = good("knowledge", "show", first).stdout
     assert "tags: billing, api" in shown and "→ gotcha-001 (gotcha): 数据库会四舍五入" in shown
     assert json.loads(good("knowledge", "show", first, "--json").stdout)["connected"][0]["id"] == second
@@ -235,13 +267,18 @@ def test_what_cannot_be_added_or_found_is_said() -> None:
     assert "no node 'b' in project 'shop'" in bad(1, "knowledge", "show", "b")
     assert "no node 'b'" in bad(1, "knowledge", "retire", "b")
     assert run("knowledge", "add", "rumour", "x").exit_code == 2
-    assert "no store at" in bad(1, "knowledge", "query", "x", "--store", "nowhere.db")
+    for command in (("knowledge", "query", "x"), ("journal",), ("map", "show")):
+        said = bad(1, *command, "--store", "nowhere.db")
+        assert "no store at 'nowhere.db'" in said and "`foveate knowledge add`, `foveate map build`" in said
     assert not Path("nowhere.db").exists()
+    assert "no node 'c' in project 'shop'" in bad(1, "knowledge", "add", "pattern", "two", "--connect", "c")
+    assert "did you mean 'a'?" in bad(1, "knowledge", "add", "pattern", "two", "--connect", "ab")
+    assert "connections: a" in good("knowledge", "show", add("pattern", "next", "--connect", "a")).stdout
 
 
 def test_a_retired_node_is_found_no_more_and_kept() -> None:
     add("pattern", "Amounts are cents", "--tag", "billing")
-    assert "pattern-001 is retired" in good("knowledge", "retire", "pattern-001").stderr
+    assert "pattern-001 is retired" in good("knowledge", "retire", "pattern-001").stdout
     assert "nothing is known" in good("knowledge", "query", "billing").stderr
     assert "retired: True" in good("knowledge", "show", "pattern-001").stdout
 
@@ -250,7 +287,7 @@ def test_nodes_that_say_the_same_are_listed_and_merged() -> None:
     for tag in ("billing", "api"):
         add("pattern", "Amounts are cents", "--tag", tag)
     assert good("knowledge", "merge").stdout == "pattern-001 pattern-002\n"
-    assert "pattern-001 stands for 1 node more" in good("knowledge", "merge", "pattern-001", "pattern-002").stderr
+    assert "pattern-001 stands for 1 node more" in good("knowledge", "merge", "pattern-001", "pattern-002").stdout
     assert "tags: billing, api" in good("knowledge", "show", "pattern-001").stdout
     assert good("knowledge", "merge").stdout == ""
     assert "name the nodes to merge into 'pattern-001'" in bad(2, "knowledge", "merge", "pattern-001")
@@ -263,7 +300,7 @@ def test_a_graph_goes_out_and_comes_back_as_it_was() -> None:
     good("knowledge", "retire", "decision-001")
     graph = good("knowledge", "export").stdout
     assert "金额用分" in graph
-    assert "2 nodes taken in" in good("knowledge", "import", written("graph.json", graph), "--project", "b").stderr
+    assert "2 nodes taken in" in good("knowledge", "import", written("graph.json", graph), "--project", "b").stdout
     again = json.loads(good("knowledge", "export", "--project", "b").stdout)
     assert {**again, "last_updated": ""} == {**json.loads(graph), "last_updated": ""}
 
@@ -271,7 +308,8 @@ def test_a_graph_goes_out_and_comes_back_as_it_was() -> None:
 def test_memories_are_taken_in() -> None:
     Path("memories").mkdir()
     written("memories/2025-11-03-a.md", "---\ntype: decision\ntags: [orders]\n---\n# 保留\n\n## Decision\nKept for ten years.\n")  # fmt: skip
-    assert "1 memory file taken in" in good("knowledge", "import", "memories").stderr
+    assert "1 memory file taken in" in good("knowledge", "import", "memories").stdout
+    assert "1 memory file taken in" in good("knowledge", "import", "memories/2025-11-03-a.md").stdout
     assert "Kept for ten years." in good("knowledge", "query", "orders").stdout
     written("memories/b.md", "no front matter")
     assert "has no front matter" in bad(2, "knowledge", "import", "memories")
@@ -283,7 +321,7 @@ def test_memories_are_taken_in() -> None:
         ('{"nodes": [', "graph.json cannot be read"),
         ("[]", "a knowledge graph is an object with `nodes`"),
         ('{"version": 9, "nodes": []}', "`version` 9, known is 1"),
-        ('{"nodes": [{"id": "a", "type": "pattern"}]}', "nodes[0] 'a': Object missing required field `summary`"),
+        ('{"nodes": [{"id": "a", "type": "pattern"}]}', "nodes[0] 'a': `summary` is missing; give a text"),
         ('{"nodes": [{"id": "a", "type": "pattern", "summary": "x", "created": "soon"}]}', "'soon' is no date"),
         (b"\xff", "cannot read 'graph.json'"),
         (None, "cannot read 'graph.json'"),
@@ -315,6 +353,10 @@ def test_a_handoff_is_checked_rule_by_rule() -> None:
     done = run("handoff", "check", "-", "--changed", "src/a.py", stdin="outcome: completed")
     assert done.exit_code == 4 and "files were changed: 'src/a.py'; name them" in done.stdout
     assert run("handoff", "check", "-", stdin='{"outcome": ').exit_code == 4
+    prose = run("handoff", "check", "-", stdin="All done: it works.")
+    assert prose.exit_code == 4 and "the text has no handoff" in prose.stdout and "--lenient" in prose.stdout
+    both = run("handoff", "check", "-", stdin="outcome: done\ngotchas: [{severity: huge}]")
+    assert len(both.stdout.splitlines()) == 3 and "`gotchas[0].issue` is missing" in both.stdout
     assert "cannot read 'none.yaml'" in bad(2, "handoff", "check", "none.yaml")
     assert "cannot read 'bytes.yaml'" in bad(2, "handoff", "check", written("bytes.yaml", b"\xff\xfe"))
 
@@ -322,9 +364,9 @@ def test_a_handoff_is_checked_rule_by_rule() -> None:
 def test_a_handoff_is_taken_in_once() -> None:
     """Graph, map and journal have it; a second time changes nothing."""
     given = ("handoff", "ingest", written("handoff.yaml", HANDOFF), "--task", "T1")
-    assert "3 nodes added, 0 merged, 1 place on the map, 0 blockers" in good(*given).stderr
+    assert "completed: 3 nodes added, 0 merged, 1 place on the map, 0 blockers" in good(*given).stdout
     graph = good("knowledge", "export").stdout
-    assert "was taken in already; nothing changed" in good(*given).stderr
+    assert "was taken in already; nothing changed" in good(*given).stdout
     assert good("knowledge", "export").stdout == graph
     assert [one["status"] for one in json.loads(good("journal", "--json").stdout)["tasks"]] == ["completed"]
 
@@ -341,13 +383,28 @@ def test_a_handoff_that_breaks_rules_changes_nothing_unless_one_is_lenient() -> 
     first, second = json.loads(good("journal", "--json").stdout)["tasks"]
     assert (first["status"], first["handoff"]["gotchas"][0]["issue"]) == ("failed", "The lock is held")
     assert second["handoff"]["salvaged"] and second["handoff"]["dependencies_for_next"][0]["file"] == "src/money.py"
+    assert (second["name"], second["summary"][:5]) == ("做完了。", "做完了。 ")
     found = json.loads(good("knowledge", "query", "cache", "helper", "--json").stdout)
-    assert {node["type"] for node in found} == {"gotcha", "pattern"}
+    assert {node["type"] for node in found} == {"gotcha", "pattern", "task"}
+    (place,) = json.loads(good("map", "show", "--json").stdout)
+    assert (place["location"], place["notes"]) == ("src/money.py", "Always use the helper in src/money.py.")
+
+
+def test_a_broken_handoff_keeps_its_outcome_and_its_blocker() -> None:
+    text = "I tried.\n\n```yaml\noutcome: blocked\nblockers:\n  - blocker: No access: to the database\n```\n"
+    good("handoff", "ingest", "-", "--task", "T1", "--name", "Migrate", stdin="outcome: completed")
+    done = good("handoff", "ingest", "-", "--task", "T1", "--lenient", stdin=text)
+    assert done.stdout.startswith("blocked: ") and "1 blocker" in done.stdout and "cannot be read" in done.stderr
+    journal = json.loads(good("journal", "--json").stdout)
+    assert [(one["status"], one["name"], one["summary"]) for one in journal["tasks"]] == [
+        ("blocked", "Migrate", "I tried.")
+    ]
+    assert journal["blockers"][0]["blocker"] == "No access: to the database"
 
 
 def test_the_journal_lists_tasks_and_what_stands_in_their_way() -> None:
     good("knowledge", "add", "pattern", "x")
-    assert "no task has handed anything over yet" in good("journal").stderr
+    assert "no task of project shop has handed anything over yet" in good("journal").stderr
     blocked = "outcome: blocked\nblockers: [{blocker: 没有权限, blocking_tasks: [T0]}]"
     good("handoff", "ingest", "-", "--task", "T1", "--name", "Migrate", stdin=blocked)
     text = good("journal").stdout
@@ -359,13 +416,17 @@ def test_a_repository_is_put_on_the_map_and_refreshed(shop: Path) -> None:
     (shop / "src").mkdir()
     written("src/money.py", '"""Amounts of money."""\n\n\ndef parse_amount(text):\n    return int(text)\n')
     written("src/订单.py", "def total():\n    return 0\n")
-    assert "2 places on the map, 2 files read" in good("map", "build").stderr
-    assert "2 places on the map, 0 files read" in good("map", "build", ".").stderr
+    assert "2 places on the map, 2 files read" in good("map", "build").stdout
+    assert "2 places on the map, 0 files read" in good("map", "build", ".").stdout
     assert "src/订单.py" in good("map", "show").stdout
     (one,) = json.loads(good("map", "show", "parse", "amounts", "--json").stdout)
     assert one["location"] == "src/money.py" and "parse_amount" in one["notes"]
     assert "1 more; see them with `--limit`" in good("map", "show", "--limit", "1").stderr
-    assert "nothing on the map" in good("map", "show", "zebra").stderr
+    assert "nothing on the map of project shop is about zebra" in good("map", "show", "zebra").stderr
+    assert (
+        "nothing is on the map of project b; `foveate map build"
+        in good("map", "show", "zebra", "--project", "b").stderr
+    )
     assert "'none' is no folder; name a repository" in bad(2, "map", "build", "none")
 
 

@@ -10,7 +10,7 @@ import pytest
 from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.charting import chart
-from foveate.knowledge.models import ContextTask, MapEntry
+from foveate.knowledge.models import ContextTask, FileModified, Handoff, JournalTask, MapEntry
 from foveate.knowledge.sources import context_of
 from foveate.store import Store
 
@@ -79,3 +79,65 @@ def test_names_that_no_map_can_have_do_not_cost_the_others(knowledge: Knowledge,
 def test_no_folder_is_refused(knowledge: Knowledge, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'.*nowhere' is no folder; name a repository"):
         chart(knowledge, tmp_path / "nowhere")
+
+
+def test_notes_of_tasks_and_of_files_are_kept_beside_each_other(knowledge: Knowledge, repo: Path) -> None:
+    """In whatever order they come, and again and again; each takes only the place of its own kind."""
+    (repo / "shop.py").write_text('"""Sells."""\n')
+    task, handed = JournalTask(id="T1"), FileModified(path="shop.py", description="Refunds stand here")
+    knowledge.ingest(task, Handoff(outcome="completed", files_modified=(handed,)), today="2026-01-31")
+    for _ in range(2):
+        chart(knowledge, repo)
+        assert notes(knowledge)["shop.py"] == "Refunds stand here. Sells."
+    (repo / "shop.py").write_text('"""Buys."""\n')
+    chart(knowledge, repo)
+    later = FileModified(path="shop.py", description="No refunds any more.")
+    knowledge.ingest(JournalTask(id="T2"), Handoff(outcome="completed", files_modified=(later,)), today="2026-02-01")
+    assert notes(knowledge)["shop.py"] == "No refunds any more. Buys."
+    silent = Handoff(outcome="completed", files_modified=(FileModified(path="shop.py"),))
+    knowledge.ingest(JournalTask(id="T3"), silent, today="2026-02-02")
+    assert notes(knowledge)["shop.py"] == "No refunds any more. Buys."
+    assert told(knowledge, "refunds") == told(knowledge, "buying") == ["shop.py"] and told(knowledge, "sells") == []
+
+
+def notes(knowledge: Knowledge) -> dict[str, str]:
+    return {entry.location: entry.notes for entry in knowledge.entries()}
+
+
+def test_a_part_of_a_repository_has_the_locations_it_has_in_the_whole(knowledge: Knowledge, repo: Path) -> None:
+    """Nothing is on the map twice, what is gone from the part goes, and the rest stays as it was."""
+    (repo / ".git").mkdir()
+    part = repo / "src" / "billing"
+    part.mkdir(parents=True)
+    (part / "money.py").write_text("def cents():\n    pass\n\n\ndef euros():\n    pass\n")
+    (part / "old.py").write_text("x = 1\n")
+    (repo / "shop.py").write_text("from src.billing.money import euros\n\neuros()\n")
+    chart(knowledge, repo)
+    before = knowledge.entries()
+    assert chart(knowledge, part).parsed == 0
+    assert knowledge.entries() == before
+    (part / "old.py").unlink()
+    assert [entry.location for entry in chart(knowledge, part).entries] == ["src/billing/money.py"]
+    assert sorted(notes(knowledge)) == ["shop.py", "src/billing/money.py", "tools.py"]
+    assert chart(knowledge, repo).parsed == 0
+
+
+def test_without_a_repository_locations_are_relative_to_the_project(knowledge: Knowledge, repo: Path) -> None:
+    (repo / "src").mkdir()
+    (repo / "src" / "money.py").write_text("x = 1\n")
+    chart(knowledge, repo / "src", within=repo)
+    assert list(notes(knowledge)) == ["src/money.py"]
+    chart(knowledge, repo, within=repo / "src")
+    assert sorted(notes(knowledge)) == ["shop.py", "src/money.py", "tools.py"]
+
+
+def test_the_files_of_the_store_are_not_on_the_map(repo: Path) -> None:
+    """Nor what was found of maps and states of directories; folders of the user with these names are."""
+    for name in ("maps/atlas.py", "work/plan-0123456789.git/HEAD", "work/plan-0123456789.lock", "work/mine.py"):
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text("x = 1\n")
+    with Store(repo / "context.db") as store:
+        knowledge = Knowledge(store, "shop")
+        assert chart(knowledge, repo).left_out["of the store"] >= 3
+        chart(knowledge, repo)
+        assert sorted(notes(knowledge)) == ["maps/atlas.py", "shop.py", "tools.py", "work/mine.py"]

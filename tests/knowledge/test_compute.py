@@ -28,8 +28,9 @@ from foveate.knowledge.models import (
     Pattern,
     Question,
 )
-from foveate.knowledge.render import context_section, debug_report, rendered, with_prefix
+from foveate.knowledge.render import context_section, debug_report, rendered, shortened, with_prefix
 from foveate.knowledge.signals import Signals, extract_signals
+from foveate.knowledge.sources import context_of
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,35 @@ def test_everything_has_a_limit_and_what_was_left_out_is_counted() -> None:
     assert len(context.decisions) == 3 and len(context.inherited_patterns) == 5 and len(context.inherited_warnings) == 3
     assert context.left_out["patterns"] == 10
     assert "(10 more left out)" in rendered(context)
+
+
+def test_what_was_not_looked_at_is_not_counted_as_if_it_were() -> None:
+    """Twenty nodes of a kind are asked for; of the code only what is in reach is counted."""
+    source = full()
+    source.hits += [node("pattern", number) for number in range(15, 25)]
+    text = rendered(compute_context(TASK, source))
+    assert "- **pattern number 4**\n(at least 15 more left out)" in text
+    assert "- ⚠️ **medium**: gotcha number 2\n(12 more left out)" in text
+    assert "| a \\| b |\n(at least 6 more left out)" in text
+
+
+def test_as_data_a_context_has_what_its_text_says() -> None:
+    """No more items than the budget has room for, and the same counts."""
+    context = compute_context(TASK, full(), complexity="complex")
+    text, short = rendered(context, budget=500), shortened(context, budget=500)
+    assert len(short.code_references) == text.count("| `src/p") < len(context.code_references)
+    assert len(short.prior_work) == text.count("#### Task") < len(context.prior_work)
+    assert f"({short.left_out['patterns']} more left out)" in text
+    assert shortened(context, budget=100_000) == context and rendered(short, budget=500) == text
+
+
+def test_without_knowledge_nothing_is_known() -> None:
+    task = ContextTask(objective="do it", dependencies=("T1",))
+    context = context_of(task, None)
+    assert context.incomplete == (("T1", "unknown"),) and not context.code_references
+    assert rendered(context_of(ContextTask(objective="do it"), None)) == rendered(
+        compute_context(ContextTask(objective="do it"), Source())
+    )
 
 
 def test_of_the_code_only_what_fits_half_as_well_as_the_best_is_counted() -> None:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.knowledge.handoff import HandoffError, parse_handoff, read_handoff, salvaged_handoff
+from foveate.knowledge.handoff import HandoffError, parse_handoff, read_handoff
+from foveate.knowledge.handoff_text import FIELDS, told_in, written
+from foveate.knowledge.salvage import salvaged_handoff
 
 WHOLE = """
 outcome: partial
@@ -49,8 +51,8 @@ def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> N
         ("outcome: partial\nblockers: [{blocker: x}]", "`outcome` partial needs `suggested_next_steps`"),
         ("outcome: failed\nblockers: [{blocker: x}]", "failed needs `blockers` with a `suggested_resolution`"),
         ("outcome: blocked\nblockers: [{blocker: x}]", "blocked needs `blockers` with `blocking_tasks`"),
-        ("outcome: done", "'done' - at `$.outcome`; known are blocked, completed, failed, partial"),
-        ("files_created: []", "missing required field `outcome`"),
+        ("outcome: done", "`outcome` is 'done'; known are blocked, completed, failed, partial"),
+        ("files_created: []", "`outcome` is missing; known are blocked, completed, failed, partial"),
         (
             "outcome: completed\nfiles_created: [{path: /etc/x}]",
             "`files_created[0].path` is '/etc/x'; give a path relative",
@@ -68,7 +70,7 @@ def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> N
         ),
         (
             "outcome: completed\ngotchas: [{issue: x, severity: huge}]",
-            "`$.gotchas[0].severity`; known are high, low, medium",
+            "`gotchas[0].severity` is 'huge'; known are high, low, medium",
         ),
         (
             "outcome: completed\npatterns_discovered: [{pattern: x, applies_to: [Not A Tag]}]",
@@ -88,11 +90,15 @@ def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> N
         (f"outcome: completed\nfiles_created: [{{path: {'p' * 481}}}]", "`files_created[0].path` has 481 characters"),
         (f"outcome: completed\nfiles_modified: [{{path: x, lines: '{'9' * 5_000}'}}]", "give a range such as 10-42"),
         ("outcome: blocked\nblockers: [{blocker: x, blocking_tasks: [' ']}]", "blocked needs `blockers` with"),
-        ("outcome: completed\nsurprise: 1", "unknown field `surprise`"),
-        ("- a\n- b", "a handoff is a mapping"),
-        ("", "got nothing"),
+        ("outcome: completed\nsurprise: 1", "`surprise` is no field; known are outcome, files_created, "),
+        ("- a\n- b", "the text has no handoff"),
+        ("```yaml\n- a\n```", "it is a list of 1; give fields: outcome, "),
+        ("```yaml\noutcome: completed\n", "the fence of the handoff is not closed"),
+        ("outcome: 2025-13-45", "month must be in 1..12"),
+        ("", "the text has no handoff"),
         ("outcome: [", "the handoff cannot be read"),
-        ("just words", "got str"),
+        ("just words", "the text has no handoff: fields in YAML or JSON"),
+        ("Note: it works", "`foveate handoff ingest --lenient` takes in what its words say"),
     ],
 )
 def test_a_broken_rule_is_named_with_its_field(text: str, problem: str) -> None:
@@ -150,6 +156,92 @@ def test_files_outside_the_project_are_not_salvaged() -> None:
     assert [one.file for one in found.dependencies_for_next] == ["src/money.py"]
 
 
+def test_a_handoff_that_cannot_be_read_keeps_its_outcome_and_what_can_be_read() -> None:
+    """Item by item, field by field; what it says of its outcome counts, and its words beside."""
+    text = """Watch out for the cache.
+
+```yaml
+outcome: blocked
+gotchas:
+  - {issue: The lock: is held, severity: high}
+  - issue: 连接会泄漏
+    mitigation: close it
+blockers:
+  - blocker: No access: to the database
+    impact: "cannot test
+    blocking_tasks: [T9, T8]
+```
+"""
+    found = read_handoff(text)
+    handoff = found.handoff
+    assert handoff.salvaged and handoff.outcome == "blocked" and "cannot be read" in found.problems[0]
+    assert [(one.issue, one.severity, one.mitigation) for one in handoff.gotchas] == [
+        ("The lock: is held", "high", ""),
+        ("连接会泄漏", "medium", "close it"),
+        ("Watch out for the cache.", "medium", ""),
+    ]
+    assert [(one.blocker, one.blocking_tasks) for one in handoff.blockers] == [
+        ("No access: to the database", ("T9", "T8"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ('{"outcome": "failed", "blockers": [{"blocker": "no ac', "failed"),
+        ("```yaml\noutcome: Blocked\nblockers: [{blocker: x", "blocked"),
+        ("```yaml\noutcome: stuck\n```", "partial"),
+        ("```yaml\noutcome: [\n```\nAll is fine.", "partial"),
+        ("```yaml\ngotchas: [{issue: a: b}]\n```", "partial"),
+        ("```yaml\noutcome: completed\ngotchas: [{issue: a: b}]\n```", "completed"),
+        ("```yaml\nother: [\n```\nAll is fine.", "completed"),
+    ],
+)
+def test_a_broken_handoff_is_never_taken_for_completed_unless_it_says_so(text: str, outcome: str) -> None:
+    assert read_handoff(text).handoff.outcome == outcome
+
+
+def test_what_is_cut_off_keeps_what_was_there() -> None:
+    found = read_handoff('{"outcome": "failed", "gotchas": [{"issue": "a, b"}], "blockers": [{"blocker": "no acc')
+    assert [one.blocker for one in found.handoff.blockers] == ["no acc"]
+    assert [one.issue for one in found.handoff.gotchas] == ["a, b"]
+
+
+def test_faults_of_form_are_all_named_at_once() -> None:
+    with pytest.raises(HandoffError) as caught:
+        parse_handoff("outcome: done\ngotchas: [{severity: huge}, rounds]\nblockers: none\nid: 2025-01-31")
+    assert list(caught.value.problems) == [
+        "`outcome` is 'done'; known are blocked, completed, failed, partial",
+        "`gotchas[0].issue` is missing; give a text",
+        "`gotchas[0].severity` is 'huge'; known are high, low, medium",
+        "`gotchas[1]` is 'rounds'; give fields: issue, mitigation, severity, discovered_in, id",
+        "`blockers` is 'none'; give a list",
+        f"`id` is no field; known are {', '.join((*FIELDS, 'salvaged'))}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "summary"),
+    [
+        ("做完了。注意缓存。", "做完了。", "做完了。注意缓存。"),
+        ("- Made it.\n- Then more.\n\n```yaml\noutcome: completed\n```", "Made it.", "- Made it. - Then more."),
+        ("# Done\n\n```python\nx = 1\n```\n\n## Handoff\nsee below", "Done", "# Done"),
+        ("Done.\noutcome: completed\ngotchas: []", "Done.", "Done."),
+        ("outcome: completed", "", ""),
+        ('{"outcome": "completed"}', "", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_name_and_a_summary_come_from_the_words_beside_a_handoff(text: str, name: str, summary: str) -> None:
+    assert told_in(text) == (name, summary)
+
+
+def test_a_handoff_that_is_written_is_read_as_it_was() -> None:
+    handoff = parse_handoff(WHOLE)
+    assert parse_handoff(f"Some words.\n\n{written(handoff)}") == handoff
+    assert told_in(f"Some words.\n\n{written(handoff)}").summary == "Some words."
+
+
 def test_all_broken_rules_are_named_at_once() -> None:
     with pytest.raises(HandoffError) as caught:
         parse_handoff("outcome: partial\nfiles_created: [{path: /x, lines: z}]")
@@ -174,7 +266,9 @@ def test_free_text_is_salvaged_by_its_cues_and_marked() -> None:
     assert [one.pattern for one in handoff.patterns_discovered] == ["Always use the money helper."]
     assert [one.step for one in handoff.suggested_next_steps] == ["Next: write the migration."]
     assert [one.question for one in handoff.open_questions] == ["Is it unclear which currency is meant?"]
-    assert [one.file for one in handoff.dependencies_for_next] == ["src/cache.py"]
+    assert [(one.file, one.reason) for one in handoff.dependencies_for_next] == [
+        ("src/cache.py", "Watch out for the cache in src/cache.py, it is stale.")
+    ]
     assert handoff.outcome == "completed"
     assert salvaged_handoff("It failed: could not connect").outcome == "partial"
 

@@ -10,9 +10,11 @@ from sqlalchemy import select
 
 from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
+from foveate.knowledge.handoff import read_handoff
 from foveate.knowledge.models import (
     Blocker,
     FileCreated,
+    FileForNext,
     FileModified,
     Gotcha,
     Handoff,
@@ -233,6 +235,21 @@ def test_a_deleted_file_leaves_the_map(knowledge: Knowledge) -> None:
         ("src/older.py", "noted"),
         ("src/kept.py:1-2", "noted"),
     ]
+
+
+def test_files_that_salvaged_words_name_are_on_the_map_with_what_was_said_of_them(knowledge: Knowledge) -> None:
+    """What is no file, or has notes of a task already, is left as it is; a handoff that was written names its files."""
+    knowledge.put_entry(MapEntry(component="api", location="src/api.py", notes="noted"))
+    text = "Done. Watch out for the cache in src/cache.py. See src/api.py and config.domains, and read/write/delete."
+    done = knowledge.ingest(TASK, read_handoff(text).handoff, today=TODAY)
+
+    assert done.entries == ("src/cache.py",)
+    assert [(one.location, one.notes) for one in knowledge.entries()] == [
+        ("src/api.py", "noted"),
+        ("src/cache.py", "Watch out for the cache in src/cache.py."),
+    ]
+    next_one = Handoff(outcome="completed", dependencies_for_next=(FileForNext(file="src/db.py", reason="has it"),))
+    assert knowledge.ingest(JournalTask(id="other"), next_one, today=TODAY).entries == ()
 
 
 def test_a_handoff_that_cannot_be_stored_leaves_nothing_behind(knowledge: Knowledge) -> None:

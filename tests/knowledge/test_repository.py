@@ -214,14 +214,14 @@ def test_text_that_is_not_utf_8_is_read(tmp_path: Path, parser: Parser) -> None:
 
 
 def test_what_cannot_be_on_a_map_is_left_out_and_counted(tmp_path: Path) -> None:
-    """Binary files, large files that are no code, and names that cannot be shown; large code is there by its name."""
+    """Binary and empty files, large files that are no code, and names that cannot be shown; large code is there by its name."""
     write(
         tmp_path,
         {
             "logo.png": b"\x89PNG\0\0",
             "dump.json": "1" * (repository.MOST_BYTES + 1),
             "bundle.js": "f();" * repository.MOST_BYTES,
-            "a\nb.py": "",
+            "a\nb.py": "x",
             "empty.py": "",
         },
     )
@@ -229,9 +229,9 @@ def test_what_cannot_be_on_a_map_is_left_out_and_counted(tmp_path: Path) -> None
 
     found = build_map(tmp_path, parser=PlainParser())
 
-    assert locations(found) == ["bundle.js", "empty.py"]
+    assert locations(found) == ["bundle.js"]
     assert file_at(found, "bundle.js").definitions == ()
-    assert found.left_out == {"binary": 1, "too large": 1, "unprintable name": 2}
+    assert found.left_out == {"binary": 1, "empty": 1, "too large": 1, "unprintable name": 2}
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 def test_a_folder_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
     """The index still has its files, and they would be read from elsewhere."""
     root = tmp_path / "project"
-    write(tmp_path, {"outside/a.py": "SECRET = 1\n", "project/folder/a.py": "A = 1\n", "project/b.py": ""})
+    write(tmp_path, {"outside/a.py": "SECRET = 1\n", "project/folder/a.py": "A = 1\n", "project/b.py": "\n"})
     commit(root)
     (root / "folder/a.py").unlink()
     (root / "folder").rmdir()
@@ -263,10 +263,12 @@ def test_a_folder_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
 
 def test_git_says_which_files_belong_to_a_repository(tmp_path: Path) -> None:
     """Ignored and deleted files are not on the map, new ones and those of repositories inside are."""
-    write(tmp_path, {".gitignore": "build/\n", "a.py": "", "gone.py": "", "build/made.py": "", ".ci/run.sh": ""})
+    write(
+        tmp_path, {".gitignore": "build/\n", "a.py": "\n", "gone.py": "\n", "build/made.py": "\n", ".ci/run.sh": "\n"}
+    )
     commit(tmp_path)
     (tmp_path / "gone.py").unlink()
-    write(tmp_path, {"new.py": "", "inner/b.py": "", "inner/.hidden/c.py": ""})
+    write(tmp_path, {"new.py": "\n", "inner/b.py": "\n", "inner/.hidden/c.py": "\n"})
     commit(tmp_path / "inner")
 
     assert locations(build_map(tmp_path, parser=PlainParser())) == [
@@ -280,14 +282,17 @@ def test_git_says_which_files_belong_to_a_repository(tmp_path: Path) -> None:
 
 
 def test_without_git_hidden_folders_are_passed_over(tmp_path: Path) -> None:
-    write(tmp_path, {"a.py": "", ".venv/b.py": "", "node_modules/c.js": "", "__pycache__/d.py": "", "deep/er/e.py": ""})
+    write(
+        tmp_path,
+        {"a.py": "\n", ".venv/b.py": "\n", "node_modules/c.js": "\n", "__pycache__/d.py": "\n", "deep/er/e.py": "\n"},
+    )
 
     assert locations(build_map(tmp_path, parser=PlainParser())) == ["a.py", "deep/er/e.py"]
 
 
 def test_too_many_files_leave_out_what_is_no_code_and_far_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repository, "MOST_FILES", 2)
-    write(tmp_path, {"a.txt": "", "b/c/d.py": "", "e.py": "", "b/f.py": ""})
+    write(tmp_path, {"a.txt": "\n", "b/c/d.py": "\n", "e.py": "\n", "b/f.py": "\n"})
 
     found = build_map(tmp_path, parser=PlainParser())
 
@@ -364,7 +369,7 @@ def test_the_map_of_a_commit_leaves_the_folder_alone(tmp_path: Path, parser: Par
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
-    write(tmp_path, {"a.py": "", "b.py": ""})
+    write(tmp_path, {"a.py": "\n", "b.py": "\n"})
     told: list[tuple[int, int]] = []
 
     build_map(tmp_path, parser=PlainParser(), progress=lambda done, all_: told.append((done, all_)))
@@ -380,7 +385,7 @@ def test_what_cannot_be_mapped_is_refused(tmp_path: Path) -> None:
         build_map_at(tmp_path / "nowhere", "HEAD")
     with pytest.raises(ConfigError, match="`commit` is 'HEAD'"):
         build_map_at(tmp_path, "HEAD")
-    write(tmp_path, {"a.py": ""})
+    write(tmp_path, {"a.py": "\n"})
     commit(tmp_path)
     with pytest.raises(ConfigError, match="`commit` is '--all'"):
         build_map_at(tmp_path, "--all")

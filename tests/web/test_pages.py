@@ -154,6 +154,8 @@ def odd_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with Session.open(path, f"harm {HOSTILE}", budget=2_000, system=HOSTILE) as session:
         session.extend(json.loads(hostile_log(folder).read_text(encoding="utf-8")))
         session.compile()
+        session.extend([{"role": "assistant", "content": HOSTILE}, {"role": "user", "content": HOSTILE}])
+        session.compile()
         session.tag(note=HOSTILE)
     with serving(path) as found:
         yield found

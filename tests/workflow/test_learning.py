@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from foveate.cli.main import app
 from foveate.knowledge.base import Knowledge
+from foveate.knowledge.models import Node
 from foveate.store import Store
 from tests.scripted_model import Payload, ScriptedModel, call, scripted_model
 from tests.workflow.script import agent_of, results, sections
@@ -87,6 +88,57 @@ def test_a_later_task_sees_what_an_earlier_one_taught_and_another_project_does_n
     assert "integers of cents" not in shown(model, "developer", "flowers")
     assert "integers of cents" in shown(model, "developer", "tools")
     assert all(CONTEXT not in sections(one) for one in model.received if agent_of(one) == "reviewer")
+
+
+LEARNED = {
+    "patterns": ["Amounts are integers of cents, as in money.py"],
+    "gotchas": [{"issue": "The register rounds half to even", "severity": "high", "mitigation": "round before"}],
+    "files_to_read": ["money.py"],
+}
+
+
+def test_what_a_developer_finishes_with_is_a_handoff(place: Path) -> None:
+    """Without a word about its format: the fields that `finish` asks for are what the next developers are told."""
+
+    def finishing(payload: Payload) -> dict[str, Any]:
+        done = reply(payload)
+        if agent_of(payload) == "developer" and results(payload) and "amounts" in sections(payload)["Task"]:
+            return call("finish", summary="did it", notes="Amounts were floats.", **LEARNED)
+        return done
+
+    tasks = [
+        {"id": "T1", "description": "Make amounts of billing exact"},
+        {"id": "T2", "description": "Write the refund", "dependencies": ["T1"]},
+    ]
+    with scripted_model(finishing) as model:
+        work(place, model, "shop", tasks, "--name", "first")
+    dependent = shown(model, "developer", "refund")
+    assert "- **Amounts are integers of cents, as in money.py** (see: money.py)" in dependent
+    assert "- ⚠️ **high**: The register rounds half to even → round before" in dependent
+    assert (
+        "#### Make amounts of billing exact\ndid it Amounts were floats.\n\n**Files to Read:**\n- `money.py`"
+        in dependent
+    )
+    with Store(place / "keep" / "context.db") as store:
+        handoff = Knowledge(store, "shop").tasks()[0].handoff
+        assert handoff is not None and not handoff.salvaged
+
+
+def test_a_dry_run_shows_what_earlier_tasks_learned(place: Path) -> None:
+    """To the architect and to developers, as a run would; nothing is made where nothing is known."""
+    plan = place / "plan.json"
+    plan.write_text(
+        json.dumps({"tasks": [{"id": "T1", "description": "Print invoices for billing", "dependencies": []}]})
+    )
+    given = ["work", "run", str(place / "ISSUE.md"), "--repo", str(place / "shop"), "--plan", str(plan), "--dry-run"]
+    before = CliRunner().invoke(app, given)
+    assert before.exit_code == 0 and CONTEXT not in before.output and not (place / "keep").exists()
+    with Store(place / "keep" / "context.db") as store:
+        knowledge = Knowledge(store, "shop")
+        for tags, summary in ((("billing",), "Amounts are integers of cents"), (("work",), "Work is tested")):
+            knowledge.add(Node(id=summary, type="pattern", summary=summary, tags=tags))
+    architect, developer, reviewer = CliRunner().invoke(app, given).output.split("\n=== ")[1:]
+    assert "Work is tested" in architect and "integers of cents" in developer and CONTEXT not in reviewer
 
 
 def test_domains_of_the_directory_connect_tasks_that_share_no_word(place: Path) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from foveate.agents.agent import Agent
 from foveate.agents.strategy import ContextStrategy, fenced
 from foveate.errors import ConfigError
+from foveate.knowledge.handoff_text import written
+from foveate.knowledge.models import FileForNext, Gotcha, Handoff, Pattern, Priority
+from foveate.knowledge.signals import paths_in
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.work.models import FileOperation, Task, TaskStep
@@ -23,8 +28,8 @@ class DeveloperContextStrategy(ContextStrategy):
     SYSTEM_PROMPT = (
         "You are a senior developer. You carry out one task: read what you need, write a test that fails, make it "
         "pass, run the tests, and stop when the acceptance criteria are met. Change nothing that the task does not "
-        "ask for. Your work is reviewed by its diff. When you are done, say in a few sentences what you did and what "
-        "the next developer should know."
+        "ask for. Your work is reviewed by its diff. When you are done, say in a few sentences what you did, and hand "
+        "over what you learned that developers of later tasks should know; nothing if it is nothing."
     )
     ALLOWED_SECTIONS = frozenset({"Task", "Files", "Steps", "Review", "Computed Context"})
 
@@ -50,11 +55,40 @@ class DeveloperContextStrategy(ContextStrategy):
             yield ContextSection(name="Review", content=said, source=f"{source}:review", tier="stable")
 
 
+class Trap(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes wrong, and how to avoid it."""
+
+    issue: str
+    mitigation: str = ""
+    severity: Priority = "medium"
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What a developer did."""
+    """What a developer did, and what others should know of it."""
 
     summary: str
-    notes: str = ""
+    patterns: Annotated[tuple[str, ...], Meta(description="Ways to follow, each with the path where it shows.")] = ()
+    gotchas: tuple[Trap, ...] = ()
+    files_to_read: Annotated[tuple[str, ...], Meta(description="Paths.")] = ()
+    words: str = msgspec.field(default="", name="notes")
+
+    @property
+    def notes(self) -> str:
+        """All that is handed over, as a text that has a handoff in it if there is something to hand over."""
+        handoff = Handoff(
+            outcome="completed",
+            patterns_discovered=tuple(
+                Pattern(pattern=one, location=next(iter(paths_in(one)), "")) for one in self.patterns if one.strip()
+            ),
+            gotchas=tuple(
+                Gotcha(issue=one.issue, mitigation=one.mitigation, severity=one.severity)
+                for one in self.gotchas
+                if one.issue.strip()
+            ),
+            dependencies_for_next=tuple(FileForNext(file=one) for one in self.files_to_read if one.strip()),
+        )
+        said = [self.words, written(handoff) if handoff != Handoff(outcome="completed") else ""]
+        return "\n\n".join(part for part in said if part.strip())
 
 
 class Developer(Agent[Work]):

@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from foveate.cli.knowledge import Project, Tags, domains_here, known, plain, today
+from foveate.cli.knowledge import Project, Tags, domains_here, known, plain, text_of, today
 from foveate.cli.output import AsJson, print_json, print_table, print_text, say, shown_progress
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import DEFECTS, reported
 from foveate.cli.store import StorePlace, SystemPlace
-from foveate.errors import ConfigError
 
 handoff_app = typer.Typer(help="What an agent hands over when its task ends.", no_args_is_help=True)
 map_app = typer.Typer(help="Where things are in the code.", no_args_is_help=True)
@@ -40,7 +39,7 @@ def check_command(file: HandoffFile, changed: Changed = None) -> None:
         from foveate.knowledge.handoff import HandoffError, parse_handoff
 
         try:
-            handoff = parse_handoff(_text(file), changed=changed or ())
+            handoff = parse_handoff(text_of(file), changed=changed or ())
         except HandoffError as error:
             for problem in error.problems:
                 print_text(problem)
@@ -52,8 +51,8 @@ def check_command(file: HandoffFile, changed: Changed = None) -> None:
 def ingest_command(
     file: HandoffFile,
     task: Annotated[str, typer.Option("--task", metavar="ID", help="The task that hands over.")],
-    name: Annotated[str, typer.Option("--name", help="The name of the task.")] = "",
-    summary: Annotated[str, typer.Option("--summary", help="What was done, in a sentence.")] = "",
+    name: Annotated[str, typer.Option("--name", help="The name of the task; else its first sentence.")] = "",
+    summary: Annotated[str, typer.Option("--summary", help="What was done; else what the text says.")] = "",
     tag: Tags = None,
     changed: Changed = None,
     lenient: Annotated[
@@ -70,22 +69,27 @@ def ingest_command(
     with known(store, system, project, create=True) as knowledge:
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.knowledge.handoff import parse_handoff, read_handoff
+        from foveate.knowledge.handoff_text import told_in
         from foveate.knowledge.models import ContextTask, JournalTask
         from foveate.knowledge.signals import extract_signals
 
-        text = _text(file)
+        text = text_of(file)
         read = read_handoff(text, changed=changed or ()) if lenient else None
         handoff = read.handoff if read is not None else parse_handoff(text, changed=changed or ())
         for problem in read.problems if read is not None else ():
             say(f"salvaged: {shown(problem)}")
+        told, before = told_in(text), knowledge.task(task)
+        # A name that somebody gave stays.
+        name = name or (before.name if before is not None else "") or told.name
+        summary = summary or told.summary
         about = extract_signals(ContextTask(name=name, objective=summary), domains=domains_here())
         given = JournalTask(id=task, name=name, summary=summary, tags=tuple(tag or about.domains), handoff=handoff)
         done = knowledge.ingest(given, handoff, today=today())
         if done.repeated:
-            say(f"this handoff of {shown(task)} was taken in already; nothing changed")
+            typer.echo(f"this handoff of {shown(task)} was taken in already; nothing changed")
             return
-        say(
-            f"{count(len(done.added), 'node')} added, {len(done.merged)} merged, "
+        typer.echo(
+            f"{handoff.outcome}: {count(len(done.added), 'node')} added, {len(done.merged)} merged, "
             f"{count(len(done.entries), 'place')} on the map, {count(done.blockers, 'blocker')}"
         )
 
@@ -104,7 +108,7 @@ def journal_command(
             print_json({"tasks": [plain(task) for task in tasks], "blockers": blocked})
             return
         if not tasks:
-            say("no task has handed anything over yet")
+            say(f"no task of project {shown(knowledge.project)} has handed anything over yet")
             return
         rows = [[shown(one.id), one.status, shown(one.name), shown(one.summary)] for one in tasks]
         print_table({"task": "name", "status": "name", "name": "words", "summary": "words"}, rows)
@@ -126,11 +130,14 @@ def build_command(
     with known(store, system, project, create=True) as knowledge:
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.knowledge.charting import chart
+        from foveate.knowledge.project import root_of
 
         with shown_progress(None, worth=sys.stderr.isatty()) as tell:
-            made = chart(knowledge, folder, lambda done, total: tell(f"reading {total:,} files", done))
+            made = chart(
+                knowledge, folder, lambda done, total: tell(f"reading {total:,} files", done), within=root_of(Path())
+            )
         left = ", ".join(f"{number} {reason}" for reason, number in made.left_out.items())
-        say(
+        typer.echo(
             f"{count(len(made.entries), 'place')} on the map, {count(made.parsed, 'file')} read"
             f"{f', left out: {left}' if left else ''}"
         )
@@ -165,15 +172,12 @@ def map_show_command(
             return
         rows = [[shown(one.location), shown(one.component), shown(one.notes)] for one in entries[:limit]]
         if not rows:
-            say("nothing on the map; `foveate map build DIR` puts a repository on it")
+            where = f"the map of project {shown(knowledge.project)}"
+            if words and knowledge.map_near(()).total:
+                say(f"nothing on {where} is about {shown(' '.join(words))}")
+            else:
+                say(f"nothing is on {where}; `foveate map build DIR` puts a repository on it")
             return
         print_table({"location": "name", "component": "words", "notes": "words"}, rows)
         if len(entries) > limit:
             say(f"{len(entries) - limit:,} more; see them with `--limit`")
-
-
-def _text(file: Path) -> str:
-    try:
-        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {str(file)!r}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from foveate.cli.output import AsJson, print_json, print_table, print_text, say
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import reported
 from foveate.cli.store import StorePlace, SystemPlace, opened
-from foveate.errors import ConfigError
+from foveate.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from foveate.knowledge.base import Knowledge
@@ -27,13 +28,13 @@ Project = Annotated[
         "--project",
         metavar="NAME",
         envvar="FOVEATE_PROJECT",
-        help="Whose knowledge: that of the project with this name, else with the name of the directory.",
+        help="Whose knowledge: that of the project with this name, else with the name of the git repository, "
+        "else with the name of the directory.",
         show_default=False,
     ),
 ]
-Kind = Annotated[
-    Literal["task", "decision", "pattern", "gotcha", "insight"], typer.Argument(metavar="TYPE", help="What it is.")
-]
+NodeKind = Literal["task", "decision", "pattern", "gotcha", "insight"]
+Kind = Annotated[NodeKind, typer.Argument(metavar="TYPE", help="What it is.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="What it is about; several times.")]
 
 
@@ -41,12 +42,38 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", he
 def known(
     store: str | None, system: str | None, project: str | None, *, create: bool = False
 ) -> Generator[Knowledge, None, None]:
-    """The knowledge of the project that a command is about."""
-    with reported(), opened(store, system, create=create) as found:
-        # Not on top: `--help` must not wait for SQLAlchemy.
-        from foveate.knowledge.base import Knowledge
-        from foveate.knowledge.project import project_of
+    """The knowledge of the project that a command is about; nowhere is it made unless `create` says so."""
+    with reported(), known_if_any(store, system, project, create=create) as knowledge:
+        if knowledge is None:
+            # Not on top: `--help` must not wait for SQLAlchemy.
+            from foveate.store.location import located
 
+            place = located(store, system=system)
+            raise StoreError(
+                f"nothing is known yet: no store at {str(place.store)!r} ({place.rule}); `foveate knowledge add`, "
+                "`foveate map build` and `foveate handoff ingest` make one, or name another with `--store`"
+            )
+        yield knowledge
+
+
+@contextmanager
+def known_if_any(
+    store: str | None, system: str | None, project: str | None, *, create: bool = False
+) -> Generator[Knowledge | None, None, None]:
+    """The same, or None if there is no file for it."""
+    # Not on top: `--help` must not wait for SQLAlchemy.
+    from foveate.knowledge.base import Knowledge
+    from foveate.knowledge.project import project_of
+    from foveate.store.engine import url_of
+    from foveate.store.location import located
+
+    url = url_of(located(store, system=system).store)
+    file = url.database if url.get_backend_name() == "sqlite" else None
+    # `file:…` is an address of SQLite's own, which says itself what is to be made.
+    if not create and file and not file.startswith((":", "file:")) and not Path(file).exists():
+        yield None
+        return
+    with opened(store, system, create=create) as found:
         yield Knowledge(found, project_of(Path(), project))
 
 
@@ -63,8 +90,20 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+def text_of(file: Path) -> str:
+    """What stands in a file that was named, or comes through standard input."""
+    try:
+        return sys.stdin.read().removeprefix("\ufeff") if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text: {error}"
+        raise ConfigError(f"cannot read {str(file)!r}: {said or error}") from error
+
+
 def context_command(
-    task: Annotated[Path, typer.Argument(metavar="TASK", help="A task in YAML or JSON; `objective` is required.")],
+    task: Annotated[
+        Path,
+        typer.Argument(metavar="TASK", help="A task in YAML or JSON, - for standard input; `objective` is required."),
+    ],
     complexity: Annotated[
         Literal["easy", "normal", "complex"] | None,
         typer.Option("--complexity", help="How much the task is told; as the task says, else normal."),
@@ -82,21 +121,23 @@ def context_command(
 
     Example: foveate context TASK.yaml --debug
     """
-    with known(store, system, project, create=True) as knowledge:
+    with reported(), known_if_any(store, system, project) as knowledge:
         # Not on top: `--help` and other commands need not wait for it.
-        from foveate.knowledge.models import ContextTask
-        from foveate.knowledge.render import debug_report, rendered
-        from foveate.knowledge.sources import context_of
-        from foveate.work.loading import loaded
+        from foveate.knowledge import ContextTask, context_of, rendered
+        from foveate.knowledge.faults import fitted
+        from foveate.knowledge.render import debug_report, shortened
+        from foveate.work.reading import parsed
 
-        given = loaded(task, ContextTask)
+        given = fitted(parsed(text_of(task), str(task)), ContextTask, str(task))
         context = context_of(given, knowledge, today=today(), complexity=complexity, domains=domains_here())
         if as_json:
-            print_json(plain(context))
+            made = plain(shortened(context, budget=budget))
+            made["_computed"] = made.pop("computed")
+            print_json(made)
             return
-        print_text(rendered(context, budget=budget))
+        print_text(rendered(context, budget=budget).rstrip("\n"))
         if debug:
-            print_text(debug_report(context))
+            print_text(f"\n{debug_report(context)}".rstrip("\n"))
 
 
 @knowledge_app.command("add")
@@ -125,6 +166,9 @@ def add_command(
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.knowledge.models import Node
 
+        for one in connect or ():
+            # Who is not there is refused by name, with those that are spelt alike.
+            knowledge.node(one)
         node = Node(
             id=id or knowledge.new_id(type),
             type=type,
@@ -141,6 +185,7 @@ def add_command(
 @knowledge_app.command("query")
 def query_command(
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="Tags, or words of a summary.")],
+    type: Annotated[NodeKind | None, typer.Option("--type", help="Only nodes of this type.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most nodes.")] = 10,
     project: Project = None,
     as_json: AsJson = False,
@@ -152,11 +197,13 @@ def query_command(
     Example: foveate knowledge query database migration
     """
     with known(store, system, project) as knowledge:
-        found = knowledge.query_by_tags(words, words=words, limit=limit, today=today())
+        found = knowledge.query_by_tags(
+            words, words=words, types=(type,) if type is not None else (), limit=limit, today=today()
+        )
         if as_json:
             print_json([{**plain(one.node), "score": round(one.score, 3)} for one in found])
         elif not found:
-            say("nothing is known about that")
+            say(f"nothing is known about {shown(' '.join(words))} in project {shown(knowledge.project)}")
         else:
             rows = [
                 [
@@ -209,7 +256,7 @@ def retire_command(
     """
     with known(store, system, project) as knowledge:
         knowledge.retire(id)
-        say(f"{shown(id)} is retired")
+        typer.echo(f"{shown(id)} is retired")
 
 
 @knowledge_app.command("merge")
@@ -234,34 +281,31 @@ def merge_command(
         if not others:
             raise ConfigError(f"name the nodes to merge into {keep!r}")
         node = knowledge.merge(keep, *others)
-        say(f"{shown(node.id)} stands for {count(len(others), 'node')} more")
+        typer.echo(f"{shown(node.id)} stands for {count(len(others), 'node')} more")
 
 
 @knowledge_app.command("import")
 def import_command(
     path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A knowledge_graph.json, or a folder of memories (*.md).")
+        Path,
+        typer.Argument(metavar="PATH", help="A knowledge_graph.json, a memory (*.md), or a folder of memories."),
     ],
     project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
-    """Take in a knowledge graph or a folder of hand-written memories; all of it or nothing.
+    """Take in a knowledge graph or hand-written memories; all of it or nothing.
 
     Example: foveate knowledge import knowledge_graph.json
     """
     with known(store, system, project, create=True) as knowledge:
-        if path.is_dir():
-            say(f"{count(knowledge.read_memories(path), 'memory file')} taken in")
+        if path.is_dir() or (path.suffix.lower() in (".md", ".markdown") and path.is_file()):
+            typer.echo(f"{count(knowledge.read_memories(path), 'memory file')} taken in")
             return
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.work.reading import parsed
 
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read {str(path)!r}: {error}") from error
-        say(f"{count(knowledge.import_graph(parsed(text, str(path))), 'node')} taken in")
+        typer.echo(f"{count(knowledge.import_graph(parsed(text_of(path), str(path))), 'node')} taken in")
 
 
 @knowledge_app.command("export")

@@ -13,13 +13,17 @@ import typer
 
 from foveate.agents import Agent, Driver, Means, Reply, Schema
 from foveate.agents.driver import OnText
+from foveate.cli.knowledge import known_if_any
 from foveate.cli.output import print_table, print_text
 from foveate.cli.phrases import shown
+from foveate.knowledge.project import project_of
+from foveate.lab.config import config_at
 from foveate.log.state import AgentState
 from foveate.session import Session
 from foveate.store import SessionInfo
 from foveate.wire.format import Request
 from foveate.work.plan import TaskDAG
+from foveate.workflow.learning import Learning
 from foveate.workflow.progress import Begun, Progress
 from foveate.workflow.roles import agent_named
 from foveate.workflow.workspace import Workspace
@@ -27,23 +31,13 @@ from foveate.workflow.workspace import Workspace
 _NO_DIFF = "(the diff of the task, once there is one)"
 
 
-def print_views(begun: Begun, plan: TaskDAG | None) -> None:
+def print_views(begun: Begun, plan: TaskDAG | None, store: str | None = None, system: str | None = None) -> None:
     """Print every agent's first request; no model is asked and nothing is written."""
-    without = [Path(path) for path in begun.hidden]
-    means = Means(driver=_Nobody())
-    reading = (Workspace(Path(begun.repo), writable=False, without=without),)
-    writing = (Workspace(Path(begun.repo), without=without),)
-    state = AgentState(issue=begun.issue, design=begun.design, plan=plan)
-    _print_view(agent_named(begun.architect, "architect")(means, reading), state, begun.budget, "")
-    if plan is None:
-        typer.echo("\ndeveloper and reviewer see tasks of a plan; give one with `--plan` to see theirs")
-        return
-    for task in plan.tasks:
-        at = replace(state, current_task_id=task.id, code_changes=_NO_DIFF)
-        _print_view(agent_named(begun.developer, "developer")(means, writing), at, begun.budget, task.id)
-        for persona in begun.personas:
-            reviewer = agent_named(begun.reviewer, "reviewer")(means, reading, persona=persona)
-            _print_view(reviewer, at, begun.budget, task.id)
+    project = project_of(Path(begun.repo), begun.project or None)
+    with known_if_any(store, system, project) as knowledge:
+        domains = config_at(start=Path(begun.repo)).domains
+        learning = Learning(knowledge=knowledge, run="", domains=domains) if knowledge is not None else None
+        _print_views(begun, plan, learning)
 
 
 def print_progress(run: str, status: str, progress: Progress, sessions: Sequence[SessionInfo]) -> None:
@@ -92,6 +86,28 @@ def as_data(run: str, status: str, progress: Progress, sessions: Sequence[Sessio
             for info in sessions
         ],
     }
+
+
+def _print_views(begun: Begun, plan: TaskDAG | None, learning: Learning | None) -> None:
+    without = [Path(path) for path in begun.hidden]
+    means = Means(driver=_Nobody())
+    reading = (Workspace(Path(begun.repo), writable=False, without=without),)
+    writing = (Workspace(Path(begun.repo), without=without),)
+    state = AgentState(issue=begun.issue, design=begun.design, plan=plan)
+    taught = replace(state, sections=(learning.for_issue(begun.issue),)) if learning is not None else state
+    _print_view(agent_named(begun.architect, "architect")(means, reading), taught, begun.budget, "")
+    if plan is None:
+        typer.echo("\ndeveloper and reviewer see tasks of a plan; give one with `--plan` to see theirs")
+        return
+    for task in plan.tasks:
+        at = replace(state, current_task_id=task.id, code_changes=_NO_DIFF)
+        # What the tasks before it will hand over, nobody knows yet.
+        alone = msgspec.structs.replace(task, dependencies=())
+        taught = replace(at, sections=(learning.for_task(alone),)) if learning is not None else at
+        _print_view(agent_named(begun.developer, "developer")(means, writing), taught, begun.budget, task.id)
+        for persona in begun.personas:
+            reviewer = agent_named(begun.reviewer, "reviewer")(means, reading, persona=persona)
+            _print_view(reviewer, at, begun.budget, task.id)
 
 
 def _print_view(agent: Agent[Any], state: AgentState, budget: int, about: str) -> None:

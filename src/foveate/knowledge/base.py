@@ -146,7 +146,11 @@ class Knowledge:
     def put_entries(
         self, entries: Iterable[MapEntry], *, definitions: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Put many entries on the map, all or none; `definitions` are names by location that are found too."""
+        """Put many entries on the map, all or none.
+
+        `definitions` are names by location that are found too. Notes at these locations are what a file says of itself;
+        they and what tasks say of it do not take each other's place.
+        """
         checked = [checked_entry(entry) for entry in entries]
         with self._changing() as change:
             places.put(change, checked, definitions or {})
@@ -210,9 +214,9 @@ class Knowledge:
             graph.put(change, given)
         return len(given)
 
-    def read_memories(self, folder: Path) -> int:
-        """Take in the memories of a folder, a Markdown file with front matter each, all or none."""
-        given = {node.id: node for node in memories_in(folder)}
+    def read_memories(self, place: Path) -> int:
+        """Take in the memories of a folder, a Markdown file with front matter each, all or none; or one such file."""
+        given = {node.id: node for node in memories_in(place)}
         with self._changing() as change:
             for id, stored in graph.by_id(change.connection, change.key, given).items():
                 # A file does not say what others connected to it or did with it since.
@@ -237,7 +241,7 @@ class Knowledge:
             return stored.node
         known = graph.latest_ids(connection, project, _PAGE)
         close = difflib.get_close_matches(id, known, n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(map(repr, close))}?" if close else "`query_by_tags` finds nodes by their tags"
+        hint = f"did you mean {', '.join(map(repr, close))}?" if close else "`foveate knowledge query` finds nodes"
         raise UnknownReferenceError(f"no node {node_id!r} in project {self.project!r}; {hint}")
 
 

@@ -79,6 +79,8 @@ class Relevant:
     decisions: tuple[Node, ...] = ()
     related_tasks: tuple[Node, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
+    # The kinds of which the graph may have more than was asked for.
+    cut: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +125,10 @@ class Computed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputedContext:
-    """What a task is shown, within the limits of its complexity; `left_out` counts what was more."""
+    """What a task is shown, within the limits of its complexity.
+
+    `left_out` counts what was more; of the kinds in `at_least` there may be more than that, which nobody looked at.
+    """
 
     patterns: tuple[Node, ...] = ()
     warnings: tuple[Node, ...] = ()
@@ -136,6 +141,7 @@ class ComputedContext:
     code_references: tuple[MapEntry, ...] = ()
     incomplete: tuple[tuple[str, str], ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    at_least: tuple[str, ...] = ()
     computed: Computed
 
     @property
@@ -164,20 +170,24 @@ def relevant_knowledge(signals: Signals, source: Source, *, without: str = "") -
     """What the graph has for signals: every kind in full, as the limits come last."""
     tags = [*signals.keywords, *signals.domains, *signals.task_types]
 
-    def found(*types: NodeType) -> list[Scored]:
+    cut: set[str] = set()
+
+    def found(kind: str, *types: NodeType) -> list[Scored]:
         # Each kind by itself: a project has many more tasks than decisions, and they would take all the places.
         some = source.query_by_tags(tags, words=signals.keywords, types=types, limit=_WANTED) if tags else ()
+        cut.update({kind} if len(some) >= _WANTED else ())
         return [one for one in some if one.node.id != without]
 
-    patterns, gotchas, tasks = found("pattern"), found("gotcha"), found("task")
+    patterns, gotchas, tasks = found("patterns", "pattern"), found("warnings", "gotcha"), found("related_tasks", "task")
     # What somebody understood stands with what was decided: both say why things are as they are.
-    decisions = found("decision", "insight")
+    decisions = found("decisions", "decision", "insight")
     return Relevant(
         patterns=tuple(one.node for one in patterns),
         gotchas=tuple(one.node for one in gotchas),
         decisions=tuple(one.node for one in decisions),
         related_tasks=tuple(one.node for one in tasks),
         scores={one.node.id: one.score for one in (*patterns, *gotchas, *decisions, *tasks)},
+        cut=frozenset(cut),
     )
 
 
@@ -232,6 +242,8 @@ def assembled(
         questions=_distinct((one for prior in dependencies.done for one in prior.questions), lambda one: one.question),
         code_references=tuple(entry for entry, _ in code.ranked),
         incomplete=dependencies.incomplete,
+        # Of the code only what is in reach is counted.
+        at_least=tuple(sorted({*knowledge.cut, "code_references"})),
         computed=Computed(
             signals=signals,
             nodes_matched=len(knowledge.scores),

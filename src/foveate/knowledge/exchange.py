@@ -60,13 +60,15 @@ def nodes_of(graph: object) -> list[Node]:
     return list(found.values())
 
 
-def memories_in(folder: Path) -> list[Node]:
-    """The memories in a folder, a Markdown file each; an error names the file and its field."""
-    if not folder.is_dir():
-        raise ConfigError(f"no folder {str(folder)!r}; name the one that has the memories, *.md files")
+def memories_in(place: Path) -> list[Node]:
+    """The memories in a folder, a Markdown file each, or the one in a file; an error names the file and its field."""
+    if not place.is_dir():
+        if not place.is_file():
+            raise ConfigError(f"no folder {str(place)!r}; name the one that has the memories, *.md files, or one file")
+        return [_memory(place)]
     found: dict[str, Path] = {}
     memories: list[Node] = []
-    for path in sorted(folder.glob("*.md")):
+    for path in sorted(place.glob("*.md")):
         node = _memory(path)
         if node.id in found:
             raise ConfigError(f"{path}: `id` {node.id!r} is that of {found[node.id].name} too; give each its own")

@@ -80,5 +80,5 @@ def sentences(text: str) -> list[str]:
 
 def written(handoff: Handoff) -> str:
     """A handoff as an agent would write it below its words."""
-    body = msgspec.json.format(msgspec.json.encode(handoff), indent=1).decode()
+    body = msgspec.json.format(msgspec.json.encode(handoff), indent=0).decode()
     return f"## Handoff\n\n```json\n{body}\n```"

@@ -17,7 +17,17 @@ from foveate.knowledge import graph, journal, places
 from foveate.knowledge.checked import checked_entry, checked_node, checked_task, day_of, modelled
 from foveate.knowledge.mapping import component_of
 from foveate.knowledge.merging import united
-from foveate.knowledge.models import FileCreated, FileForNext, FileModified, Handoff, JournalTask, MapEntry, Node, Result, TaskState
+from foveate.knowledge.models import (
+    FileCreated,
+    FileForNext,
+    FileModified,
+    Handoff,
+    JournalTask,
+    MapEntry,
+    Node,
+    Result,
+    TaskState,
+)
 from foveate.knowledge.project import Change
 from foveate.knowledge.symbols import language_of
 from foveate.store.engine import insert_ignoring

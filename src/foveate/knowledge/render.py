@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from foveate.budget.tokens import TokenCounter, counter_for
 from foveate.errors import ConfigError
@@ -21,41 +21,42 @@ _NO_PATTERNS: Final = "No specific patterns identified for this task."
 _NO_WARNINGS: Final = "No known gotchas for this task area."
 _NO_CODE: Final = "Explore the codebase as needed. No specific references pre-identified."
 
+_TABLE: Final = ("| Location | Component | Notes |", "|----------|-----------|-------|")
+_QUESTIONS: Final = ("⚠️ The following questions need resolution:",)
+
 
 @dataclass(slots=True)
 class _Part:
-    """A section in the making: lines of one kind, most relevant first, of which the last may have to go."""
+    """A section in the making: a line for each item, most relevant first, of which the last may have to go."""
 
+    kind: str
     title: str
-    lines: list[str] = field(default_factory=list)
+    lines: list[str]
     empty: str = ""
-    head: list[str] = field(default_factory=list)
+    head: Sequence[str] = ()
     left_out: int = 0
+    at_least: bool = False
 
     def text(self) -> str:
         """The section; nothing at all if it has no lines and nothing to say about that."""
         body = [*self.head, *self.lines] if self.lines else [self.empty] if self.empty else []
         if self.left_out:
-            body.append(f"({self.left_out} more left out)")
+            body.append(f"({'at least ' if self.at_least else ''}{self.left_out} more left out)")
         return "\n".join([f"### {self.title}", *body]) if body else ""
 
 
 def rendered(context: ComputedContext, *, budget: int = BUDGET, counter: TokenCounter | None = None) -> str:
     """The context in words, no longer than `budget` tokens; what is least relevant goes first, and is counted."""
-    if budget < _LEAST:
-        raise ConfigError(f"`budget` is {budget} tokens, too few for any context; give {_LEAST} or more")
-    counter = counter or counter_for(None)
-    parts = list(_parts(context))
-    text = _joined(parts)
-    while counter.count(text) > budget:
-        # The longest list gives way: it says most already, and its last line is its least relevant one.
-        longest = max(parts, key=lambda part: sum(map(len, part.lines)))
-        if not longest.lines:
-            break
-        longest.lines.pop()
-        longest.left_out += 1
-        text = _joined(parts)
-    return text
+    return _joined(_within(context, budget, counter))
+
+
+def shortened(
+    context: ComputedContext, *, budget: int = BUDGET, counter: TokenCounter | None = None
+) -> ComputedContext:
+    """The context with what `rendered` says of it, for who wants it as data."""
+    parts = _within(context, budget, counter)
+    changes: dict[str, Any] = {part.kind: getattr(context, part.kind)[: len(part.lines)] for part in parts}
+    return replace(context, **changes, left_out={part.kind: part.left_out for part in parts if part.left_out})
 
 
 def context_section(
@@ -106,50 +107,62 @@ def debug_report(context: ComputedContext) -> str:
     )
 
 
+def _within(context: ComputedContext, budget: int, counter: TokenCounter | None) -> list[_Part]:
+    """The sections, with as many lines as the budget has room for."""
+    if budget < _LEAST:
+        raise ConfigError(f"`budget` is {budget} tokens, too few for any context; give {_LEAST} or more")
+    counter = counter or counter_for(None)
+    parts = list(_parts(context))
+    while counter.count(_joined(parts)) > budget:
+        # The longest list gives way: it says most already, and its last line is its least relevant one.
+        longest = max(parts, key=lambda part: sum(map(len, part.lines)))
+        if not longest.lines:
+            break
+        longest.lines.pop()
+        longest.left_out += 1
+    return parts
+
+
 def _joined(parts: Sequence[_Part]) -> str:
     return "\n\n".join(["## Context (Computed)", *(text for part in parts if (text := part.text()))]) + "\n"
 
 
 def _parts(context: ComputedContext) -> Iterator[_Part]:
-    left = context.left_out
+    def part(kind: str, title: str, lines: list[str], empty: str = "", head: Sequence[str] = ()) -> _Part:
+        left_out, at_least = context.left_out.get(kind, 0), kind in context.at_least
+        return _Part(kind, title, lines, empty, head, left_out, at_least)
+
     patterns = [f"- **{_line(node.summary)}**{_see(node.file)}" for node in context.patterns]
-    yield _Part("Patterns to Follow", patterns, _NO_PATTERNS, left_out=left.get("patterns", 0))
+    yield part("patterns", "Patterns to Follow", patterns, _NO_PATTERNS)
     inherited = [f"- **{_line(one.pattern)}**{_see(one.location)}" for one in context.inherited_patterns]
-    yield _Part("Patterns from Dependencies", inherited, left_out=left.get("inherited_patterns", 0))
+    yield part("inherited_patterns", "Patterns from Dependencies", inherited)
     warnings = [f"- ⚠️ **{node.severity or 'medium'}**: {_line(node.summary)}" for node in context.warnings]
-    yield _Part("Warnings", warnings, _NO_WARNINGS, left_out=left.get("warnings", 0))
+    yield part("warnings", "Warnings", warnings, _NO_WARNINGS)
     passed_on = [
         f"- ⚠️ **{one.severity}**: {_line(one.issue)}{f' → {_line(one.mitigation)}' if one.mitigation.strip() else ''}"
         for one in context.inherited_warnings
     ]
-    yield _Part("Warnings from Dependencies", passed_on, left_out=left.get("inherited_warnings", 0))
+    yield part("inherited_warnings", "Warnings from Dependencies", passed_on)
     decisions = [
         f"- {_line(node.summary)}{f' ({_line(node.rationale)})' if node.rationale else ''}"
         for node in context.decisions
     ]
-    yield _Part("Relevant Decisions", decisions, left_out=left.get("decisions", 0))
-    prior = [_prior(one) for one in context.prior_work]
-    yield _Part("Prior Work", prior, left_out=left.get("prior_work", 0))
+    yield part("decisions", "Relevant Decisions", decisions)
+    yield part("prior_work", "Prior Work", [_prior(one) for one in context.prior_work])
     missing = [f"- {_line(task)}: {state}" for task, state in context.incomplete]
-    yield _Part("Dependencies Not Completed", missing)
+    yield part("incomplete", "Dependencies Not Completed", missing)
     related = [f"- {_line(node.id)}: {_line(node.summary)}" for node in context.related_tasks]
-    yield _Part("Related Tasks", related, left_out=left.get("related_tasks", 0))
+    yield part("related_tasks", "Related Tasks", related)
     code = [
         f"| `{_cell(one.location)}` | {_cell(one.component)} | {_cell(one.notes)} |" for one in context.code_references
     ]
-    head = ["| Location | Component | Notes |", "|----------|-----------|-------|"]
-    yield _Part("Code References", code, _NO_CODE, head, left_out=left.get("code_references", 0))
+    yield part("code_references", "Code References", code, _NO_CODE, _TABLE)
     questions = [
         f"- **{_line(one.question)}**\n  - Context: {_line(one.context) or 'none given'}\n"
         f"  - Recommendation: {_line(one.recommendation) or 'none given'}"
         for one in context.questions
     ]
-    yield _Part(
-        "Open Questions (Blocking)",
-        questions,
-        head=["⚠️ The following questions need resolution:"],
-        left_out=left.get("questions", 0),
-    )
+    yield part("questions", "Open Questions (Blocking)", questions, head=_QUESTIONS)
 
 
 def _prior(task: PriorTask) -> str:

@@ -78,8 +78,10 @@ def build_map(
     _check_folder("root", root / under)
     with _opened(parser) as opened:
         reading = _Reading(opened, known, under)
-        found = files_in(root / under)
-        listed = reading.chosen([one._replace(path=f"{under}/{one.path}") for one in found] if under else found, without)
+        names = files_in(root / under)
+        listed = reading.chosen(
+            [one._replace(path=f"{under}/{one.path}") for one in names] if under else names, without
+        )
         for number, found in enumerate(listed, 1):
             reading.read_file(root, found)
             if progress is not None:

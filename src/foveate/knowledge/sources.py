@@ -41,14 +41,32 @@ class ProjectSource:
         return Code(ranked, near.total)
 
 
+class NothingKnown:
+    """The source of a project that nobody has told anything yet."""
+
+    def query_by_tags(
+        self, tags: Sequence[str], *, words: Sequence[str] = (), types: Collection[NodeType] = (), limit: int = 10
+    ) -> list[Scored]:
+        """No node."""
+        return []
+
+    def task(self, task_id: str, /) -> JournalTask | None:
+        """No task."""
+        return None
+
+    def code(self, signals: Signals, /) -> Code:
+        """No place."""
+        return Code()
+
+
 def context_of(
     task: ContextTask,
-    knowledge: Knowledge,
+    knowledge: Knowledge | None,
     *,
     today: str | None = None,
     complexity: Complexity | None = None,
     domains: Mapping[str, Sequence[str]] | None = None,
 ) -> ComputedContext:
-    """The context of a task from what its project knows."""
-    source = ProjectSource(knowledge=knowledge, today=today)
+    """The context of a task from what its project knows; without knowledge, that nothing is known."""
+    source = NothingKnown() if knowledge is None else ProjectSource(knowledge=knowledge, today=today)
     return compute_context(task, source, complexity=complexity, domains=domains)

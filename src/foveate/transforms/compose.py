@@ -113,11 +113,12 @@ class Present:
             errors = [line for line in item.lines if line.kind == "error"]
             text = "\n".join([written.text, *(f"open error {line.source}: {line.text}" for line in errors)])
             return _system(item, [written, *errors], text, ctx)
-        for lines in _fewer(item.lines):
+        lines, *fewer = _fewer(item.lines)
+        text = self.writer.write(self._material(lines, item, draft, ctx))
+        while ctx.count(text) > room and fewer:
+            lines = fewer.pop(0)
             text = self.writer.write(self._material(lines, item, draft, ctx))
-            if ctx.count(text) <= room:
-                return _system(item, lines, text, ctx)
-        return _system(item, lines, _cut(text, room, ctx), ctx)
+        return _system(item, lines, text if ctx.count(text) <= room else _cut(text, room, ctx), ctx)
 
     def _material(self, lines: Iterable[Line], item: Item, draft: Draft, ctx: PassContext) -> Material:
         ledger, newest = ctx.timeline.ledger, ctx.newest_input

@@ -7,13 +7,16 @@ from nicegui import Client, ui
 from nicegui import app as pages
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from foveate.api import Place
+from foveate.api.failures import Failure
+from foveate.api.room import Room
 from foveate.web.desk import Desk
 from foveate.web.frame import dressed, framed, headed
-from foveate.web.links import lens_of
+from foveate.web.links import lens_of, number_in
 from foveate.web.pages.call import call_page, next_page
+from foveate.web.pages.chat import chat_page
 from foveate.web.pages.difference import difference_page
 from foveate.web.pages.home import home_page
 from foveate.web.pages.knowledge import knowledge_page
@@ -21,7 +24,9 @@ from foveate.web.pages.lab import lab_page
 from foveate.web.pages.log import log_page
 from foveate.web.pages.session import session_page
 from foveate.web.pages.settings import settings_page
+from foveate.web.pages.templates import templates_page
 from foveate.web.pages.work import work_page
+from foveate.web.talks import Talks
 
 _FAVICON = (
     "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'><circle cx='12' cy='12' r='9.5' fill='none' "
@@ -35,6 +40,7 @@ def mount(app: FastAPI, place: Place) -> None:
     dressed()
     _pages_without_session(desk)
     _pages_of_a_session(desk)
+    _pages_of_chats(desk, app.state.room)
     pages.on_shutdown(desk.close)
     ui.run_with(
         app,
@@ -75,9 +81,10 @@ def _pages_without_session(desk: Desk) -> None:
 
 
 async def _lost(request: Request, error: Exception) -> Response:
-    """Say that there is no such page, in the frame of all others; what is no page gets a plain answer."""
+    """Say that there is no such page, in the frame of all others; a program gets an answer that it can read."""
     if not isinstance(error, HTTPException) or request.url.path.count("/") > 1:
-        return PlainTextResponse("not found", status_code=404)
+        failure = Failure(error=f"there is nothing at {request.url.path}", remedy="see /api/docs for what there is")
+        return JSONResponse(failure.model_dump(), status_code=404)
     with Client(ui.page(""), request=request) as client, framed(""):
         headed("There is no such page", f"Nothing is at {request.url.path}. The bar above leads to all there is.")
     return client.build_response(request, 404)
@@ -85,23 +92,39 @@ async def _lost(request: Request, error: Exception) -> Response:
 
 def _pages_of_a_session(desk: Desk) -> None:
     @ui.page("/session", title="Timeline · Foveate")
-    def session(id: str = "", policy: str = "", budget: int = 0, model: str = "") -> None:
+    def session(id: str = "", policy: str = "", budget: str = "", model: str = "") -> None:
         session_page(desk, id, lens_of(policy, budget, model))
 
     @ui.page("/log", title="Log · Foveate")
-    def log(id: str = "", message: str = "", policy: str = "", budget: int = 0, model: str = "") -> None:
+    def log(id: str = "", message: str = "", policy: str = "", budget: str = "", model: str = "") -> None:
         log_page(desk, id, lens_of(policy, budget, model), message)
 
     @ui.page("/call", title="Call · Foveate")
-    def call(id: str = "", n: int = 1, policy: str = "", budget: int = 0, model: str = "") -> None:
-        call_page(desk, id, n, lens_of(policy, budget, model))
+    def call(id: str = "", n: str = "1", policy: str = "", budget: str = "", model: str = "") -> None:
+        call_page(desk, id, number_in(n), lens_of(policy, budget, model))
 
     @ui.page("/next", title="Next call · Foveate")
-    def next_call(id: str = "", policy: str = "", budget: int = 0, model: str = "") -> None:
+    def next_call(id: str = "", policy: str = "", budget: str = "", model: str = "") -> None:
         next_page(desk, id, lens_of(policy, budget, model))
 
     @ui.page("/diff", title="Difference · Foveate")
-    def difference(id: str = "", a: int = 1, b: int = 2, policy: str = "", budget: int = 0, model: str = "") -> None:
-        difference_page(desk, id, (a, b), lens_of(policy, budget, model))
+    def difference(
+        id: str = "", a: str = "1", b: str = "2", policy: str = "", budget: str = "", model: str = ""
+    ) -> None:
+        difference_page(desk, id, (number_in(a), number_in(b)), lens_of(policy, budget, model))
 
     del session, log, call, next_call, difference
+
+
+def _pages_of_chats(desk: Desk, room: Room) -> None:
+    talks = Talks(room, desk.store)
+
+    @ui.page("/chat", title="Chat · Foveate")
+    def chat(id: str = "") -> None:
+        chat_page(desk, talks, id)
+
+    @ui.page("/templates", title="Templates · Foveate")
+    def templates(name: str = "", new: str = "") -> None:
+        templates_page(desk, room, name, is_new=bool(new))
+
+    del chat, templates

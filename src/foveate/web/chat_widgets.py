@@ -1,4 +1,4 @@
-"""Widgets of chats and templates: a conversation, a box to write into, and an editor; each has its half in the browser."""
+"""Widgets of chats and templates: a conversation, a box to write into, an editor; each has its half in the browser."""
 
 from __future__ import annotations
 

@@ -11,8 +11,10 @@ from nicegui import ui
 from nicegui.element import Element
 
 from foveate.api.failures import failure_of
+from foveate.chat.opening import ENDLESS
 from foveate.errors import FoveateError
-from foveate.web.links import to_log, to_next, to_session
+from foveate.store import SessionInfo
+from foveate.web.links import to_chat, to_log, to_next, to_session
 from foveate.web.pieces import Words, box, button, link, notice, waiting
 from foveate.web.replaying import Lens
 
@@ -20,6 +22,8 @@ T = TypeVar("T")
 
 PAGES: Final = {
     "Sessions": "/",
+    "Chat": "/chat",
+    "Templates": "/templates",
     "Lab": "/lab",
     "Knowledge": "/knowledge",
     "Work": "/work",
@@ -32,7 +36,8 @@ def dressed() -> None:
     """Have all pages wear the theme."""
     assets = files("foveate.web").joinpath("assets")
     ui.add_head_html(f"<script>{assets.joinpath('theme.js').read_text('utf-8')}</script>", shared=True)
-    ui.add_head_html(f"<style>{assets.joinpath('theme.css').read_text('utf-8')}</style>", shared=True)
+    for name in ("theme.css", "chat.css"):
+        ui.add_head_html(f"<style>{assets.joinpath(name).read_text('utf-8')}</style>", shared=True)
 
 
 @contextmanager
@@ -73,13 +78,16 @@ def headed(title: str, lede: str = "", crumbs: Sequence[tuple[str, str]] = ()) -
     return head
 
 
-def session_tabs(session: str, active: str, lens: Lens | None) -> None:
+def session_tabs(info: SessionInfo, active: str, lens: Lens | None) -> None:
     """The pages about one session."""
+    session = info.session_id
     pages = {
         "Timeline": to_session(session, lens),
         "Log": to_log(session, lens=lens),
         "Next call": to_next(session, lens),
     }
+    if active == "Chat" or ENDLESS in info.tags:
+        pages["Chat"] = to_chat(session)
     with box("tabs", "nav") as nav:
         nav.props["aria-label"] = "Of this session"
         for name, target in pages.items():

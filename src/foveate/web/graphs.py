@@ -24,6 +24,7 @@ STATES: Final[Mapping[str, str]] = {
 }
 _WORDS: Final = "#7d868e"
 _LABEL: Final = 34
+_NAMED: Final = 60
 
 
 def knowledge_graph(nodes: Sequence[Node], chosen: str = "") -> dict[str, Any]:
@@ -34,7 +35,7 @@ def knowledge_graph(nodes: Sequence[Node], chosen: str = "") -> dict[str, Any]:
     for pair in links:
         for end in pair:
             degree[end] += 1
-    names = list(TYPES)
+    names, is_small = list(TYPES), len(nodes) <= _NAMED
     return {
         **_frame(),
         "legend": {"bottom": 0, "textStyle": {"color": _WORDS}, "data": names, "itemWidth": 11, "itemHeight": 11},
@@ -47,13 +48,13 @@ def knowledge_graph(nodes: Sequence[Node], chosen: str = "") -> dict[str, Any]:
                 "draggable": True,
                 # Few nodes have room for their names, many are a cloud.
                 "force": {
-                    "repulsion": max(120, 12_000 // max(1, len(nodes))),
-                    "edgeLength": [60, 170],
+                    "repulsion": max(26, 12_000 // max(1, len(nodes))),
+                    "edgeLength": [60, 170] if is_small else [8, 40],
                     "gravity": 0.12,
                     "layoutAnimation": False,
                 },
                 "categories": [{"name": name} for name in names],
-                "label": {"show": len(nodes) <= 60, "position": "right", "color": _WORDS, "fontSize": 11},
+                "label": {"show": is_small, "position": "right", "color": _WORDS, "fontSize": 11},
                 "labelLayout": {"hideOverlap": True},
                 "lineStyle": {"color": "rgba(128, 136, 144, .5)"},
                 "emphasis": {"focus": "adjacency", "label": {"show": True}},
@@ -62,7 +63,7 @@ def knowledge_graph(nodes: Sequence[Node], chosen: str = "") -> dict[str, Any]:
                         "id": node.id,
                         "name": _short(f"{node.id} {node.summary}"),
                         "category": names.index(node.type),
-                        "symbolSize": 11 + min(22, 3 * degree[node.id]),
+                        "symbolSize": 11 + min(22, 3 * degree[node.id]) if is_small else 6 + min(10, degree[node.id]),
                         "itemStyle": {"borderColor": "#178f87", "borderWidth": 4 if node.id == chosen else 0},
                     }
                     for node in nodes

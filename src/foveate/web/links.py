@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from foveate.web.replaying import Lens
 
@@ -32,11 +32,31 @@ def to_log(session: str, message: str | None = None, lens: Lens | None = None) -
     return _to("/log", session, lens, message=message)
 
 
-def lens_of(policy: str, budget: int, model: str) -> Lens | None:
+def to_chat(session: str) -> str:
+    """A session as a chat that goes on."""
+    return _to("/chat", session, None)
+
+
+def to_transcript(session: str) -> str:
+    """The conversation of a session as a file."""
+    return f"/api/sessions/{quote(session, safe='')}/transcript"
+
+
+def to_template(name: str) -> str:
+    """One template."""
+    return f"/templates?{urlencode({'name': name})}"
+
+
+def lens_of(policy: str, budget: str, model: str) -> Lens | None:
     """The lens that an address names; None if it names none."""
     if not policy:
         return None
-    return Lens(policy=policy, budget=budget or None, model=model or None)
+    return Lens(policy=policy, budget=number_in(budget) or None, model=model or None)
+
+
+def number_in(text: str) -> int:
+    """The number that an address names; 0, which nothing has, if it names none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
 def _to(path: str, session: str, lens: Lens | None, **more: object) -> str:

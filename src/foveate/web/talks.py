@@ -87,7 +87,7 @@ class Talk:
 
 def _copied(entry: Entry) -> Entry:
     """An entry as it is now; only what somebody looks at is taken apart, not every piece as it comes."""
-    copy = {**entry, "steps": [dict(one) for one in entry.get("steps", ())]}
+    copy: Entry = {**entry, "steps": [dict(one) for one in entry.get("steps", ())]}
     words = copy.pop("words", None)
     return copy if words is None else {**copy, "parts": parts_of(words)}
 

@@ -10,7 +10,8 @@ import msgspec
 
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.handoff import read_handoff
-from foveate.knowledge.models import ContextTask, FileModified, Handoff, JournalTask
+from foveate.knowledge.handoff_text import told_in
+from foveate.knowledge.models import ContextTask, FileModified, JournalTask
 from foveate.knowledge.render import context_section
 from foveate.knowledge.signals import extract_signals
 from foveate.knowledge.sources import context_of
@@ -49,7 +50,7 @@ class Learning:
             id=self._id(task.id),
             name=about,
             status="completed",
-            summary=_summary(said, handoff),
+            summary=told_in(said).summary,
             dependencies=tuple(map(self._id, task.dependencies)),
             # What was learned is found again by later tasks in the same field, whatever their words.
             tags=extract_signals(self._asked(task), domains=self.domains).domains,
@@ -73,12 +74,6 @@ class Learning:
 
     def _id(self, task_id: str) -> str:
         return f"{self.run}:{task_id}"
-
-
-def _summary(said: str, handoff: Handoff) -> str:
-    """The first words of what was said, before a handoff that is written as one."""
-    words = said.split("```", maxsplit=1)[0].strip() if not handoff.salvaged else said.strip()
-    return " ".join(words.split())[:400]
 
 
 def _today() -> str:

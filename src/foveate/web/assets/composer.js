@@ -5,7 +5,7 @@ export default {
   template: `
     <form class="composer" @submit.prevent="send">
       <label class="hidden-visually" :for="'say-' + chat">Message</label>
-      <textarea ref="box" :id="'say-' + chat" class="entry" rows="1" v-model="text" :placeholder="hint"
+      <textarea ref="box" :id="'say-' + chat" class="entry" rows="1" v-model="text" :placeholder="hint" title="Shift+Enter begins a new line"
                 @input="changed" @keydown.enter.exact="enter"></textarea>
       <button type="submit" class="button main" :disabled="busy || !text.trim()">Send</button>
       <div v-if="problem" class="problem" role="alert">{{ problem }}</div>
@@ -13,7 +13,7 @@ export default {
   props: { chat: String, busy: Boolean, longest: Number },
   data: () => ({ text: "", problem: "" }),
   computed: {
-    hint() { return this.busy ? "being answered…" : "Write a message. Enter sends, Shift+Enter begins a new line."; },
+    hint() { return this.busy ? "being answered…" : "Write a message; Enter sends it"; },
     place() { return `foveate-draft-${this.chat}`; },
   },
   watch: {

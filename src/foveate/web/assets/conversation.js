@@ -26,7 +26,7 @@ export default {
             </summary>
             <pre v-if="step.call" class="text">{{ step.call }}</pre>
             <pre v-if="step.result !== null" class="text">{{ step.result || "(no output)" }}</pre>
-            <a v-if="entry.link && !entry.parts.length" :href="entry.link">what the model saw before</a>
+            <a v-if="entry.link && !entry.parts.length" :href="entry.link">what the model saw</a>
           </details>
           <div v-if="entry.parts.length" class="said">
             <template v-for="(part, index) in entry.parts" :key="index">
@@ -47,6 +47,10 @@ export default {
   data: () => ({ gone: {}, isNear: true, below: 0, isEarlier: false }),
   computed: {
     shown() { return this.entries.filter((entry) => !this.gone[entry.key]); },
+  },
+  watch: {
+    // Who says something wants to see what comes of it, wherever they were reading.
+    waiting(now, before) { if (now && !before) this.toEnd(); },
   },
   mounted() { this.toEnd(); },
   beforeUpdate() {

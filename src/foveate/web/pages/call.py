@@ -126,7 +126,7 @@ def _show_call(desk: Desk, opened: _Opened) -> None:
 def _show_next(desk: Desk, lens: Lens | None, ahead: _Ahead) -> None:
     info, view, window, pins = ahead
     head_of(info)
-    session_tabs(info.session_id, "Next call", lens)
+    session_tabs(info, "Next call", lens)
     limit = view.budget.limit if view.budget is not None else None
     with box("stack"):
         notice(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, NamedTuple
 
 from nicegui import ui
+from nicegui.element import Element
 
 from foveate.api.failures import failure_of
 from foveate.api.room import Mode, Room
@@ -23,7 +24,7 @@ from foveate.web.frame import failed, framed, headed, loaded, session_tabs
 from foveate.web.gauge import Gauge, gauge_of, show_gauge
 from foveate.web.links import to_chat, to_template, to_transcript
 from foveate.web.phrases import counted
-from foveate.web.pieces import Words, box, button, choice, empty, link, say
+from foveate.web.pieces import Words, box, choice, empty, link
 from foveate.web.talks import Talk, Talks
 from foveate.web.turns import Entry, Turns, first_of_turns, moment, turns_between
 
@@ -185,7 +186,7 @@ class _Chat:
         if not mode.endless:
             chosen.props["disabled"] = True
             chosen.props["title"] = "for endless chats"
-        link("What it says", to_template(mode.template), "button quiet")
+        link("What it says", to_template(mode.template), "button quiet hide-narrow")
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
@@ -198,8 +199,9 @@ class _Chat:
             self._failed(error)
         await self._refresh()
         self._draw()
-        # The switch is a new one, and who works with keys stays on it.
-        ui.run_javascript(f"getHtmlElement({self._toggle.id})?.focus({{preventScroll: true}})")
+        with self._controls:
+            # The switch is a new one, and who works with keys stays on it.
+            ui.run_javascript(f"getHtmlElement({self._toggle.id})?.focus({{preventScroll: true}})")
 
     async def _begin(self, text: str | None) -> None:
         self._problems.clear()
@@ -256,4 +258,84 @@ class _Chat:
             failed(error)
 
 
-def _redrawn(place: ui.element, show: object) -> None: ...
+def _redrawn(place: Element, show: Callable[[], object]) -> None:
+    place.clear()
+    with place:
+        show()
+
+
+def _listed(opened: _Opened) -> None:
+    """The chats there are, the one that was used last on top."""
+    link("New chat", to_chat(_new_name()), "button main")
+    with box("list", "nav") as nav:
+        nav.props["aria-label"] = "Chats"
+        if opened.info is None:
+            _chat(opened.session, "New chat", "nothing was said yet", is_open=True)
+        for info in opened.chats[:_LISTED]:
+            about = f"{counted(info.messages, 'message')} · {moment(info.last_activity_at)}"
+            _chat(info.session_id, info.title or info.session_id, about, is_open=info.session_id == opened.session)
+    if len(opened.chats) > _LISTED:
+        link(f"All {len(opened.chats):,} chats", "/", "small")
+
+
+def _chat(session: str, title: str, about: str, *, is_open: bool) -> None:
+    with link("", to_chat(session)) as shown:
+        Words("span", title, "name")
+        Words("span", about, "soft")
+    if is_open:
+        shown.props["aria-current"] = "page"
+
+
+def _heading(opened: _Opened) -> None:
+    info, chosen = opened.info, opened.manner.chosen
+    told = [counted(info.messages, "message")] if info is not None else []
+    told += [f"{chosen.name} answers: {chosen.why}"] if chosen is not None else []
+    with headed((info.title if info is not None else "") or opened.session, " · ".join(told)):
+        if info is not None:
+            link("Download transcript", to_transcript(opened.session), "button").props["download"] = True
+    if info is not None:
+        session_tabs(info, "Chat", None)
+
+
+def _greeting(*, is_new: bool) -> None:
+    if is_new:
+        empty(
+            "Say something",
+            "Whatever is said stays in the log, word for word. What the model is shown of it is another matter: the "
+            "bar below tells, and each answer leads to the request that it answers.",
+            "Endless compiles every request from a template, so that a chat can go on for months.",
+        )
+
+
+def _gauge(opened: _Opened) -> None:
+    if opened.gauge is not None:
+        show_gauge(opened.session, opened.gauge)
+
+
+def _ending(opened: _Opened, talk: Talk | None, *, is_mine: bool) -> list[Entry]:
+    """What stands below the last turn if it has no answer, or if what was said did not come into the log."""
+    if opened.info is None and talk is None:
+        return []
+    is_answered = opened.turns.is_answered
+    can_ask = not is_answered and opened.manner.refusal is None
+    failure = talk.failure if talk is not None else None
+    if talk is None or failure is None:
+        title, text = "What was said last has no answer yet.", "The model was not asked, or did not come to an end."
+        return [] if is_answered else [_failure(title, text, "Ask now" if can_ask else "")]
+    lost = [] if is_mine or _is_logged(opened, talk) else talk.entries[:1]
+    if is_answered and not is_mine and not lost:
+        return []
+    return [*lost, _failure(_sentence(failure.error), _sentence(failure.remedy), "Try again" if can_ask else "")]
+
+
+def _failure(title: str, text: str, again: str) -> Entry:
+    return {"key": "failure", "who": "failure", "title": title, "text": text, "again": again}
+
+
+def _is_logged(opened: _Opened, talk: Talk) -> bool:
+    """Whether what was said is in the log."""
+    return talk.text is None or (opened.info is not None and opened.info.messages > talk.messages)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""

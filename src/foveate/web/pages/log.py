@@ -88,7 +88,7 @@ class _Log:
     def show(self) -> None:
         info = self.opened.info
         head_of(info)
-        session_tabs(info.session_id, "Log", self.lens)
+        session_tabs(info, "Log", self.lens)
         if not info.messages:
             empty("Nothing was said yet", "Messages appear here as soon as something is appended to this session.")
             return

@@ -77,8 +77,11 @@ def _opened(desk: Desk, session: str, lens: Lens | None) -> None:
 
     def show(info: SessionInfo) -> None:
         head_of(info)
-        session_tabs(session, "Timeline", lens)
+        session_tabs(info, "Timeline", lens)
         with box("stack"):
+            if not info.messages and not info.calls:
+                empty("Nothing was said yet", "The first call appears here as soon as a model is asked something.")
+                return
             if lens is not None or not info.calls:
                 lens_form(info, lens or Lens())
             with_calls(desk, info, lens, _show)
@@ -126,7 +129,8 @@ def _show(seen: Seen) -> None:
     with box("stack").style("margin-top: 0"):
         _warn(seen)
         _figures(found)
-        _chart(seen)
+        if len(found.calls) > 1:
+            _chart(seen)
         compactions(seen)
         calls_table(seen)
         if seen.lens is None:

@@ -1,0 +1,96 @@
+"""Trials: a template filled from a session as it is now, without a model; nothing of it is recorded."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from foveate.budget.window import TokenBudget
+from foveate.chat.endless import Terms, composed
+from foveate.chat.templates import Template
+from foveate.chat.working_view import Keeping, endless_policy
+from foveate.compiler.compiled import CompiledContext
+from foveate.log.items import Item
+from foveate.log.sections import ContextSection
+from foveate.session import Session
+from foveate.store import Store
+from foveate.transforms import Summarise
+from foveate.transforms.compose import HEADING
+from foveate.views.draft import Draft, PassContext
+from foveate.views.timeline import Timeline
+
+_REASON: Final = "somebody wants to see what the template makes of it"
+
+
+class Trial(NamedTuple):
+    """The summary that a template gives, the messages it stands for, and the size of the request it is in.
+
+    `runs` are the finished turns that stay as they were said (None: all of them, so that there is no summary).
+    """
+
+    text: str
+    tokens: int
+    covered: int
+    request: int
+    limit: int | None
+    runs: int | None
+
+
+def tried(store: Store, session_id: str, template: Template, terms: Terms, budget: int) -> Trial | None:
+    """What a template makes of a session; if too few turns are finished, none of them stays; None if there is none."""
+    keeping = replace(terms.keeping(template), every_turn=True, threshold=None)
+    # A name that is not there must not become a new session.
+    store.session(session_id)
+    with Session.open(store, session_id, budget=budget) as session:
+        for runs in dict.fromkeys((keeping.runs, 0)):
+            view = _viewed(session, template, replace(keeping, runs=runs))
+            item = composed(view)
+            if item is not None:
+                return _trial(view, item, runs)
+    return None
+
+
+def _viewed(session: Session, template: Template, keeping: Keeping) -> CompiledContext:
+    policy = endless_policy(template, keeping)
+    passes = tuple(_Unwritten(stage=one) if isinstance(one, Summarise) else one for one in policy.passes)
+    session.use(replace(policy, passes=passes, when=_now))
+    return session.preview(sections=_sections(template))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unwritten:
+    """Summarises without what a model wrote: the form is to be seen, filled."""
+
+    stage: Summarise
+    name: str = "summarise"
+
+    def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
+        return self.stage.needed(draft, ctx)
+
+    def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
+        timeline = copy(ctx.timeline)
+        timeline.summary = None
+        return self.stage(draft, replace(ctx, timeline=timeline))
+
+
+def _now(_timeline: Timeline, _budget: TokenBudget) -> str:
+    return _REASON
+
+
+def _sections(template: Template) -> tuple[ContextSection, ...]:
+    if not template.chat_instructions:
+        return ()
+    content, source = template.chat_instructions, template.pointer
+    return (ContextSection(name="chat instructions", content=content, source=source, tier="instructions"),)
+
+
+def _trial(view: CompiledContext, item: Item, runs: int | None) -> Trial:
+    return Trial(
+        text=item.message.text.removeprefix(HEADING).strip(),
+        tokens=item.tokens,
+        covered=sum(last - first + 1 for first, last in item.covers),
+        request=view.tokens,
+        limit=view.budget.limit if view.budget is not None else None,
+        runs=runs,
+    )
