@@ -109,3 +109,12 @@ async def test_a_call_that_nobody_answered_is_answered_when_the_chat_goes_on() -
 async def test_nothing_is_no_input() -> None:
     with pytest.raises(ConfigError, match="`text` is empty"):
         await Conversation(Session(budget=2_000), Model()).say(" \n")
+
+
+@pytest.mark.parametrize("said", [[], [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]])
+async def test_a_model_is_not_asked_to_answer_nobody(said: list[dict[str, Any]]) -> None:
+    session, model = Session(budget=2_000), Model()
+    session.extend(said)
+    with pytest.raises(ConfigError, match="nothing to answer"):
+        await Conversation(session, model).go_on()
+    assert not model.asked

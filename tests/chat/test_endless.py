@@ -339,3 +339,29 @@ async def test_a_store_that_cannot_be_written_costs_no_call(tmp_path: Path) -> N
         await talk(chat, 1, 3)
         assert "store_failed" in codes(session)
         assert [message.text for message in session.messages][4] == "Is anybody there?"
+
+
+async def test_a_preview_shows_what_would_be_sent_and_records_nothing(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model, text="## Chat Instructions\n\nRhyme.\n\n## Rest\n\n{{ ledger }}")
+    await talk(chat, 30)
+    chat.session.append({"role": "user", "content": "And now?"})
+    length = chat.session.context.length
+    again = endless_chat(
+        tmp_path, model, text="## Chat Instructions\n\nRhyme.\n\n## Rest\n\n{{ ledger }}", session=chat.session
+    )
+    previewed = again.preview()
+    assert chat.session.context.length == length
+    assert (await chat.compiled()).payload == previewed.payload
+    assert previewed.system_prompt == "You are kind.\n\nRhyme."
+
+
+async def test_in_a_tiny_budget_the_summary_is_the_last_to_go_and_a_larger_one_is_no_error(tmp_path: Path) -> None:
+    model = Model(lambda _: "Noted. " * 10)
+    with Session.open(tmp_path / "a.db", "s", budget=500) as session:
+        await talk(endless_chat(tmp_path, model, session=session), 14)
+        assert summary_of(model.asked[-1])
+    with Session.open(tmp_path / "a.db", "s", budget=16_000) as session:
+        chat = endless_chat(tmp_path, model, session=session)
+        chat.endless = None
+        await talk(chat, 3, 14)

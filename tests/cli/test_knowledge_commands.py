@@ -359,6 +359,9 @@ def test_a_handoff_is_checked_rule_by_rule() -> None:
     assert len(both.stdout.splitlines()) == 3 and "`gotchas[0].issue` is missing" in both.stdout
     assert "cannot read 'none.yaml'" in bad(2, "handoff", "check", "none.yaml")
     assert "cannot read 'bytes.yaml'" in bad(2, "handoff", "check", written("bytes.yaml", b"\xff\xfe"))
+    assert "cannot read '-': it is not UTF-8" in bad(
+        2, "handoff", "ingest", "-", "--task", "T", "--lenient", stdin=b"\xff"
+    )
 
 
 def test_a_handoff_is_taken_in_once() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from bench.serving import serving
 from hypothesis import given
@@ -21,6 +21,8 @@ from foveate.api.room import Room
 from foveate.chat.templates import PLACEHOLDERS
 from foveate.session import Session
 from foveate.store import Store
+from foveate.store.leafing import marks_of
+from foveate.web.pages.chat import _manner
 from foveate.web.pages.templates import MEANINGS
 from foveate.web.talks import Talk, Talks
 from foveate.web.turns import first_of_turns, parts_of, turns_between
@@ -46,13 +48,9 @@ class Chatting:
     def templates(self) -> Path:
         return self.vault / "AssistantMD" / "ContextTemplates"
 
-    def got(self, path: str, body: Any = None, method: str | None = None) -> Any:
-        sent = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            f"{self.address}/api{path}", sent, {"Content-Type": "application/json"}, method=method
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read())
+    def got(self, path: str, body: Any = None, method: str = "GET") -> Any:
+        answer = httpx.request(method, f"{self.address}/api{path}", json=body, timeout=30)
+        return answer.raise_for_status().json()
 
 
 @pytest.fixture(scope="module")
@@ -128,11 +126,14 @@ def test_an_endless_chat_with_a_template(look: Looking, chatting: Chatting) -> N
     page.locator(".turn.assistant footer a").last.click()
     look.see("h1:has-text('Call 6')")
     look.settled()
-    assert "Take the summary" in page.inner_text(".request"), "the template's own instructions are sent"
+    assert "do not try again what failed before" in page.inner_text(".request"), (
+        "the template's own instructions are sent"
+    )
     page.go_back()
     look.see(".tabs a[aria-current=page]:has-text('Chat')")
     with page.expect_download() as download:
         page.click("a:has-text('Download transcript')")
+    assert download.value.suggested_filename == "party.md"
     assert "Bruno must never get peanuts" in download.value.path().read_text(encoding="utf-8")
     look.at("/session?id=party")
     page.click(".tabs a:has-text('Chat')")
@@ -180,7 +181,7 @@ def test_a_template_that_is_gone_is_said_and_costs_no_answer(look: Looking, chat
 
 
 def test_a_failed_answer_can_be_asked_for_again(look: Looking) -> None:
-    """What the provider said is shown, what was said is kept, and another try brings the answer."""
+    """What failed is shown and what was said is kept: in the log, or else in the box; another try brings the answer."""
     page = look.at("/chat?id=strike")
     page.fill(".composer textarea", "Are you on strike?")
     page.keyboard.press("Enter")
@@ -191,6 +192,12 @@ def test_a_failed_answer_can_be_asked_for_again(look: Looking) -> None:
     look.see(".turn.assistant:has-text('You said Are you on strike?')")
     assert page.locator(".notice.bad").count() == 0
     assert page.locator(".turn.user").count() == 1
+
+    look.at("/chat?id=%09")
+    page.fill(".composer textarea", "words without a place")
+    page.keyboard.press("Enter")
+    assert "is no name" in look.see(".notice.bad").inner_text()
+    page.wait_for_function("document.querySelector('.composer textarea').value === 'words without a place'")
 
 
 def test_a_reload_in_the_middle_of_an_answer_loses_nothing(look: Looking, chatting: Chatting) -> None:
@@ -218,7 +225,7 @@ def test_a_reload_in_the_middle_of_an_answer_loses_nothing(look: Looking, chatti
 
 
 def test_a_pin_reaches_the_next_call(look: Looking, chatting: Chatting) -> None:
-    """What is pinned stands in the next request word for word, though a summary had taken its place."""
+    """What another program pins stands in the next request word for word, though a summary had taken its place."""
     look.at("/chat?id=pins")
     chatting.got(
         "/context/templates/short", {"text": "---\npassthrough_runs: 0\ntoken_threshold: 0\n---\nNothing."}, "PUT"
@@ -228,10 +235,8 @@ def test_a_pin_reaches_the_next_call(look: Looking, chatting: Chatting) -> None:
         say(look, words)
     assert "4711" not in _asked(chatting)
     assert "summarised" in look.page.inner_text(".gauge .legend")
-    look.at("/log?id=pins&message=m1")
-    look.page.click("button.button:text-is('Pin')")
-    look.see("button.button:text-is('Unpin')")
-    look.at("/chat?id=pins")
+    with Session.open(chatting.vault.parent / "a.db", "pins", budget=16_000) as session:
+        session.pin("m1")
     say(look, "And now?")
     assert "The door code is 4711." in _asked(chatting)
 
@@ -268,9 +273,8 @@ def test_a_template_is_changed_and_tried(look: Looking, chatting: Chatting) -> N
     assert "- You must always remember rule 0, whatever happens. (m1)" in trial
     assert "no placeholder" in look.see(".notice.warn").inner_text()
     look.see(".chip:has-text('not saved')")
-    page.keyboard.press("Control+s") if page.evaluate("document.activeElement.id === 'editor'") else page.click(
-        "button:has-text('Save in the vault')"
-    )
+    page.focus(".editor textarea")
+    page.keyboard.press("Control+s")
     look.see("aside a[aria-current=page]:has-text('vault')")
     assert "My rules:" in (chatting.templates / "research.md").read_text(encoding="utf-8")
 
@@ -355,8 +359,6 @@ def test_turns_are_read_from_their_beginning(tmp_path: Path) -> None:
         session.append({"role": "user", "content": "and?"})
     with Store(tmp_path / "a.db") as store:
         info = store.session("s")
-        from foveate.store.leafing import marks_of
-
         first = first_of_turns(store, info, info.messages)
         found = turns_between(store, info, marks_of(store, info), first, info.messages)
 
@@ -380,3 +382,17 @@ def test_a_talk_that_cannot_begin_says_why(tmp_path: Path, monkeypatch: pytest.M
         assert "no-such-provider" in talk.failure.error + talk.failure.remedy
         assert store.find("s") is None
         assert isinstance(talks.of("s"), Talk)
+
+
+def test_without_a_key_and_a_local_model_nobody_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who can ask no model is told what to set or install, and mode and templates are known all the same."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("foveate.integrations.models.is_local_installed", lambda: False)
+    for name in ("FOVEATE_MODEL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with Store(tmp_path / "a.db") as store:
+        manner = _manner(Room(store, Place(store=tmp_path / "a.db", system=tmp_path / "system")), "s")
+
+    assert manner.chosen is None
+    assert "no model can be asked: set ANTHROPIC_API_KEY" in str(manner.refusal)
+    assert manner.mode is not None and "chat" in manner.templates

@@ -15,6 +15,7 @@ from foveate.api.failures import answers
 from foveate.api.room import Room, Told
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.saving import saved_template
+from foveate.errors import TemplateError, UnknownReferenceError
 
 router = APIRouter(tags=["Chats"])
 
@@ -95,7 +96,13 @@ def list_templates(
 @router.get("/context/templates/{name:path}", summary="One template", responses=answers())
 def one_template(room: RoomHere, name: TemplateName) -> TemplateWholeShape:
     """A template as it is in its file."""
-    found = room.chats.place.folders.load(name)
+    folders = room.chats.place.folders
+    try:
+        found = folders.load(name)
+    except TemplateError as error:
+        if name.removesuffix(".md") in {one.name for one in folders.available()}:
+            raise
+        raise UnknownReferenceError(str(error)) from error
     return TemplateWholeShape(
         name=found.name,
         source=found.source,

@@ -46,11 +46,17 @@ class Place:
         folder = system if system is not None else os.environ.get(SYSTEM_VARIABLE)
         return cls(
             store=location.store,
-            system=Path(folder).expanduser() if folder else user_data_path("foveate", appauthor=False),
+            system=Path(folder).expanduser() if folder else _beside(location.store),
             vault=_vault(vault),
             model=model,
             rule=location.rule,
         )
+
+
+def _beside(store: str | Path) -> Path:
+    """The folder that a store's file is in; of a server, where the user's data is."""
+    text = str(store).removeprefix("sqlite:///")
+    return user_data_path("foveate", appauthor=False) if "://" in text else Path(text).expanduser().absolute().parent
 
 
 def _vault(given: str | Path | None) -> Path | None:

@@ -93,7 +93,7 @@ class Room:
     def preview(self, session_id: str) -> CompiledContext:
         """What the model would be sent if it were asked now."""
         with self._alone(session_id), self._opened(session_id) as (chat, _):
-            return chat.session.preview(now=chat.clock())
+            return chat.preview()
 
     def heard(self, session_id: str, text: str | None) -> Iterator[Told]:
         """Say something (or ask again, for None), and what happens until it is answered.

@@ -91,6 +91,9 @@ class Conversation:
     async def go_on(self, listening: Listening | None = None) -> Turn:
         """Wait for the answer to what was said last: after a failure, or a process that was killed."""
         heard = listening or Listening()
+        last = self.session.messages[-1] if self.session.messages else None
+        if last is None or (last.role == "assistant" and not last.calls):
+            raise ConfigError("there is nothing to answer; say something first")
         noted: list[DiagnosticRecorded] = []
 
         def note(event: Event) -> None:
@@ -123,6 +126,12 @@ class Conversation:
         if self.endless is not None:
             return await self.endless.compile(now=self.clock())
         return self.session.compile(now=self.clock())
+
+    def preview(self) -> CompiledContext:
+        """The request that would be sent now, with nothing recorded and no model asked."""
+        if self.endless is not None:
+            return self.endless.preview(now=self.clock())
+        return self.session.preview(now=self.clock())
 
     async def _asked(self, heard: Listening) -> tuple[Reply, CompiledContext]:
         for attempt in range(_SHORTER + 1):

@@ -25,6 +25,9 @@ from foveate.views.draft import part_of
 from foveate.wire.format import Request
 
 FALLBACK: Final = "chat"
+# Said of a template as it is, which may be the same for months; in so many events it is said once.
+_LASTING: Final = frozenset({"template_note", "template_failed"})
+_RECENT: Final = 60
 Computed = Callable[[str], str]
 """What is known for an input besides the chat itself; it may fail, and then there is none."""
 Named = Callable[[str], Driver]
@@ -110,6 +113,21 @@ class Endless:
         except FoveateError as error:
             self._fail(error, "compile", now)
             return self.session.compile(now=now)
+
+    def preview(self, *, now: float | None = None) -> CompiledContext:
+        """The request that `compile` would give if no model wrote a summary, with nothing recorded."""
+        try:
+            if self.template is None or _newest_input(self.session) != self._begun:
+                self.template = template = self.folders.load(self.name)
+                self.session.use(endless_policy(template, self.terms.keeping(template), computed=self._computed(now)))
+            return self.session.preview(now=now, sections=self._sections())
+        except BudgetError:
+            raise
+        except FoveateError:
+            # The next call says why; here it is only shown what it would be.
+            self.template = None
+            self.session.use(FALLBACK)
+            return self.session.preview(now=now)
 
     async def _begin(self, now: float | None) -> None:
         """What is done once to a turn, before its first call."""
@@ -220,7 +238,13 @@ class Endless:
             self._note("template_failed", phase, f"{error}", pointer, now)
 
     def _note(self, code: str, phase: str, text: str, subject: str, now: float | None) -> None:
-        self._record(DiagnosticRecorded(code=code, phase=phase, text=encodable(text), subject=subject), now)
+        noted = DiagnosticRecorded(code=code, phase=phase, text=encodable(text), subject=subject)
+        context = self.session.context
+        if code in _LASTING and any(
+            event.body == noted for event in context.log.events(max(0, context.length - _RECENT), context.length)
+        ):
+            return
+        self._record(noted, now)
 
     def _record(self, body: DiagnosticRecorded | SummaryRecorded | ReflectionRecorded, now: float | None) -> None:
         try:

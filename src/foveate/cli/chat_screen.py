@@ -171,7 +171,7 @@ class ChatScreen:
             self._say(f"and {count(len(view.items) - _ROWS, 'item')} before these", "dim")
 
     def _view(self) -> CompiledContext:
-        return self._chat.session.preview(now=self._chat.clock())
+        return self._chat.preview()
 
     def _why(self, reference: str) -> None:
         if self._names_one(reference, "/why"):

@@ -93,7 +93,8 @@ def today() -> str:
 def text_of(file: Path) -> str:
     """What stands in a file that was named, or comes through standard input."""
     try:
-        return sys.stdin.read().removeprefix("\ufeff") if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+        # As bytes: what is no text must not come in as signs that nobody wrote.
+        return (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text: {error}"
         raise ConfigError(f"cannot read {str(file)!r}: {said or error}") from error

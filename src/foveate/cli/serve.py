@@ -35,7 +35,13 @@ def serve_command(
     ] = "127.0.0.1",
     vault: Annotated[
         str | None,
-        typer.Option("--vault", metavar="DIR", help="The folder of your notes and templates.", show_default=False),
+        typer.Option(
+            "--vault",
+            metavar="DIR",
+            envvar="FOVEATE_VAULT",
+            help="The folder of your notes and templates.",
+            show_default=False,
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="The model that answers in the chat.", show_default=False)

@@ -92,7 +92,7 @@ def run_command(
         )
         begun, given = begun_with(issue, design, plan, repo=repo, personas=persona, options=options, project=project)
         if dry_run:
-            print_views(begun, given)
+            print_views(begun, given, store, system)
             return
         chosen_model(options.model)
         with opened(store, system, create=True) as found:

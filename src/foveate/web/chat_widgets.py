@@ -39,20 +39,28 @@ class ConversationView(ui.element, component="assets/conversation.js"):
 
 
 class Composer(ui.element, component="assets/composer.js"):
-    """A box to write into: Enter sends, Shift and Enter begin a new line; a draft outlives a reload."""
+    """A box to write into: Enter sends, Shift and Enter begin a new line.
+
+    A draft outlives a reload, and what was sent but did not come into the log comes back.
+    """
 
     def __init__(self, chat: str, on_say: Callable[[str], Awaitable[None]]) -> None:
         super().__init__()
         self.props["chat"] = chat
         self.props["longest"] = LONGEST
         self.props["busy"] = False
+        self.props["messages"] = 0
         self.on("say", lambda event: on_say(str(event.args)))
 
-    def busy(self, is_busy: bool) -> None:
-        """Whether an answer is awaited, so that nothing can be sent."""
-        if self.props["busy"] != is_busy:
-            self.props["busy"] = is_busy
-            self.update()
+    def show(self, *, is_busy: bool, messages: int) -> None:
+        """Whether an answer is awaited, so that nothing can be sent, and how many messages the log has."""
+        self.props["busy"] = is_busy
+        self.props["messages"] = messages
+        self.update()
+
+    def settled(self) -> None:
+        """What was sent last has come to an end; if the log does not have it, it comes back."""
+        self.run_method("check")
 
     def restore(self, text: str) -> None:
         """Give back what could not be said."""

@@ -22,7 +22,8 @@ def parsed(text: str, where: str) -> Any:
     try:
         # JSON is YAML too, but for tabs and some escapes; and only this says where a mistake is.
         return msgspec.json.decode(text) if text.lstrip()[:1] in ("{", "[") else yaml.safe_load(text)
-    except (yaml.YAMLError, msgspec.DecodeError, RecursionError) as error:
+    # A date that no calendar has is a plain `ValueError`.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{where} cannot be read: {' '.join(str(error).split())}") from error
 
 

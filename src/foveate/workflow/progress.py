@@ -32,7 +32,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     developer: str = "developer"
     reviewer: str = "reviewer"
     hidden: tuple[str, ...] = ()
-    # The project whose knowledge is used; the name of the directory if none is given.
+    # The project whose knowledge is used; by default the name of the git repository, else of the directory.
     project: str = ""
 
 

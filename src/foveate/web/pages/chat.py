@@ -135,7 +135,8 @@ class _Chat:
         refusal = self._opened.manner.refusal
         if refusal is not None:
             said = failure_of(refusal)
-            empty("Nobody can answer here", _sentence(said.error), _sentence(said.remedy)).classes("refusal")
+            told = [_sentence(text) for text in (said.error, said.remedy) if text]
+            empty("Nobody can answer here", *told).classes("refusal")
             return
         with box("card writing"):
             self._window = box()
@@ -161,7 +162,7 @@ class _Chat:
         self._past.show(shown, has_earlier=turns.first > 0)
         self._live.show(talk.entries if talk is not None and is_busy else [], waiting="being answered…" * is_busy)
         if self._composer is not None:
-            self._composer.busy(is_busy)
+            self._composer.show(is_busy=is_busy, messages=self._opened.info.messages if self._opened.info else 0)
 
     def _switches(self) -> None:
         mode, templates = self._opened.manner.mode, self._opened.manner.templates
@@ -242,8 +243,9 @@ class _Chat:
         finally:
             self._is_settling = False
         self._draw()
-        if talk is self._mine and talk.text and not _is_logged(self._opened, talk) and self._composer is not None:
-            self._composer.restore(talk.text)
+        if talk is self._mine and self._composer is not None:
+            # It may have failed before the page showed that it was under way.
+            self._composer.settled()
 
     async def _refresh(self, first: int | None = None) -> None:
         opened = self._opened
@@ -292,7 +294,7 @@ def _heading(opened: _Opened) -> None:
     told += [f"{chosen.name} answers: {chosen.why}"] if chosen is not None else []
     with headed((info.title if info is not None else "") or opened.session, " · ".join(told)):
         if info is not None:
-            link("Download transcript", to_transcript(opened.session), "button").props["download"] = True
+            link("Download transcript", to_transcript(opened.session), "button").props["download"] = ""
     if info is not None:
         session_tabs(info, "Chat", None)
 
