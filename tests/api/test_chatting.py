@@ -145,3 +145,24 @@ def test_nothing_is_no_message(client: TestClient) -> None:
 def test_the_transcript_is_in_the_vault(client: TestClient, tmp_path: Path) -> None:
     events(client, "/api/chats/one/messages", text="Keep this")
     assert "Keep this" in (tmp_path / "vault" / "AssistantMD" / "Chats" / "one.md").read_text()
+
+
+def test_what_would_be_sent_now_is_by_the_chats_template(client: TestClient) -> None:
+    events(client, "/api/chats/one/messages", text="Hello")
+    client.put("/api/chats/one/mode", json={"endless": True, "template": "coding"})
+    assert client.get("/api/sessions/one/preview").json()["strategy"] == "endless:coding"
+
+
+def test_a_message_of_a_chat_can_be_pinned_whatever_model_answers(client: TestClient) -> None:
+    events(client, "/api/chats/one/messages", text="Hello")
+    assert client.post("/api/sessions/one/pins/m1").json() == {"pins": ["m1"]}
+    assert client.delete("/api/sessions/one/pins/m1").json() == {"pins": []}
+
+
+def test_an_unknown_template_is_not_found(client: TestClient) -> None:
+    assert client.get("/api/context/templates/nowhere").status_code == 404
+
+
+def test_nobody_is_answered_twice(client: TestClient) -> None:
+    events(client, "/api/chats/one/messages", text="Hello")
+    assert events(client, "/api/chats/one/retry")[-1][1]["error"] == "there is nothing to answer"

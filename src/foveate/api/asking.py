@@ -8,6 +8,7 @@ from fastapi import Depends, Path, Query, Request
 
 from foveate.api.memory import Memory
 from foveate.api.place import Place
+from foveate.api.room import Room
 from foveate.store import Store
 
 MOST: Final = 1_000
@@ -28,9 +29,15 @@ def _memory(request: Request) -> Memory:
     return memory
 
 
+def _room(request: Request) -> Room:
+    room: Room = request.app.state.room
+    return room
+
+
 PlaceHere = Annotated[Place, Depends(_place)]
 StoreHere = Annotated[Store, Depends(_store)]
 MemoryHere = Annotated[Memory, Depends(_memory)]
+RoomHere = Annotated[Room, Depends(_room)]
 
 
 SessionId = Annotated[str, Path(description="The id of a session.", examples=["sample"])]

@@ -9,7 +9,7 @@ import msgspec
 from fastapi import APIRouter, Path, Query
 from starlette.responses import PlainTextResponse, Response
 
-from foveate.api.asking import Limit, MemoryHere, Offset, SessionId, StoreHere
+from foveate.api.asking import Limit, MemoryHere, Offset, RoomHere, SessionId, StoreHere
 from foveate.api.failures import answers
 from foveate.api.shapes import (
     CallDetailShape,
@@ -118,6 +118,7 @@ def compare_calls(
 @router.get("/{session_id:path}/preview", summary="What the model would see now", responses=answers(404))
 def preview(
     store: StoreHere,
+    room: RoomHere,
     session_id: SessionId,
     budget: Annotated[int | None, Query(ge=1, description="Tokens; else as the last call had it.")] = None,
     policy: Annotated[str | None, Query(description="How the past is reduced; else as the last call did.")] = None,
@@ -127,7 +128,7 @@ def preview(
     if not info.events:
         raise ConfigError(f"session {session_id!r} is empty; append a message first")
     with Session.open(store, session_id, **_as_before(store, info, budget, policy)) as session:
-        view = session.preview()
+        view = room.view_of(session) if policy is None else session.preview()
         return ViewShape(**view_facts(store, info, view, view.explain()))
 
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from fastapi import APIRouter, Body, Path, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from foveate.api.asking import SessionId, StoreHere
+from foveate.api.asking import RoomHere, SessionId, StoreHere
 from foveate.api.failures import answers
-from foveate.api.room import Room, Told
+from foveate.api.room import Told
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.saving import saved_template
 from foveate.errors import TemplateError, UnknownReferenceError
@@ -20,12 +20,6 @@ from foveate.errors import TemplateError, UnknownReferenceError
 router = APIRouter(tags=["Chats"])
 
 
-def _room(request: Request) -> Room:
-    room: Room = request.app.state.room
-    return room
-
-
-RoomHere = Annotated[Room, Depends(_room)]
 TemplateName = Annotated[str, Path(description="The name of a template.", examples=["chat"])]
 
 

@@ -26,6 +26,8 @@ router = APIRouter(prefix="/sessions", tags=["Messages"])
 
 _FOUND: Final = 200
 _PREVIEW: Final = 400
+# Who pins compiles nothing; with a budget, no window of the session's model has to be known.
+_ANY: Final = 1_000_000
 
 
 @router.get("/{session_id:path}/messages", summary="List messages", responses=answers(404))
@@ -88,7 +90,7 @@ def one_message(
 def pin(store: StoreHere, session_id: SessionId, message_id: MessageId) -> PinsShape:
     """Show a message verbatim in every request from here on, even if it was reduced before."""
     store.session(session_id)
-    with Session.open(store, session_id) as session:
+    with Session.open(store, session_id, budget=_ANY) as session:
         if message_id not in session.pins:
             session.pin(message_id)
         return PinsShape(pins=list(session.pins))
@@ -98,7 +100,7 @@ def pin(store: StoreHere, session_id: SessionId, message_id: MessageId) -> PinsS
 def unpin(store: StoreHere, session_id: SessionId, message_id: MessageId) -> PinsShape:
     """Let a message be reduced again."""
     store.session(session_id)
-    with Session.open(store, session_id) as session:
+    with Session.open(store, session_id, budget=_ANY) as session:
         session.unpin(message_id)
         return PinsShape(pins=list(session.pins))
 

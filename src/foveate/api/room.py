@@ -13,6 +13,7 @@ from typing import Any, Literal
 from foveate.agents.toolset import Answer
 from foveate.api.place import Place
 from foveate.chat.conversation import Conversation, Listening
+from foveate.chat.endless import Endless
 from foveate.chat.opening import ENDLESS, TEMPLATE, Answering
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import ConfigError, ConflictError, FoveateError
@@ -20,6 +21,7 @@ from foveate.integrations.chats import Chats, chats_of
 from foveate.integrations.models import Chosen
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.messages import ToolCall
+from foveate.session import Session
 from foveate.store import Store
 
 Kind = Literal["text", "call", "result", "diagnostic", "done", "error"]
@@ -94,6 +96,13 @@ class Room:
         """What the model would be sent if it were asked now."""
         with self._alone(session_id), self._opened(session_id) as (chat, _):
             return chat.preview()
+
+    def view_of(self, session: Session) -> CompiledContext:
+        """What would be sent now of a session that somebody else has opened: by its template, if it has one."""
+        mode, place = self.mode(session.id), self.chats.place
+        if not mode.endless:
+            return session.preview()
+        return Endless(session, place.folders, mode.template, terms=place.settings.terms()).preview(now=place.clock())
 
     def heard(self, session_id: str, text: str | None) -> Iterator[Told]:
         """Say something (or ask again, for None), and what happens until it is answered.

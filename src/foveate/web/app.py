@@ -36,7 +36,7 @@ _FAVICON = (
 
 def mount(app: FastAPI, place: Place) -> None:
     """Mount all pages on an application; what they hold open is closed with it."""
-    desk = Desk(place, app.state.store, app.state.memory)
+    desk = Desk(place, app.state.store, app.state.memory, app.state.room)
     dressed()
     _pages_without_session(desk)
     _pages_of_a_session(desk)

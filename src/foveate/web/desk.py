@@ -16,6 +16,7 @@ from loguru import logger
 
 from foveate.api import Place
 from foveate.api.memory import Memory
+from foveate.api.room import Room
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.difference import Difference
 from foveate.errors import FoveateError, UnknownReferenceError
@@ -71,10 +72,11 @@ class Seen:
 class Desk:
     """What all pages of a server work with: its store, and what was found out about sessions lately."""
 
-    def __init__(self, place: Place, store: Store, memory: Memory) -> None:
+    def __init__(self, place: Place, store: Store, memory: Memory, room: Room) -> None:
         self.place = place
         self.store = store
         self.memory = memory
+        self.room = room
         self._aside: TemporaryDirectory[str] | None = None
         self._replays: Store | None = None
         self._known: OrderedDict[Hashable, Any] = OrderedDict()

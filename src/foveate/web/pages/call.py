@@ -88,7 +88,7 @@ def next_page(desk: Desk, session: str, lens: Lens | None) -> None:
 
 def _ahead(desk: Desk, info: SessionInfo, lens: Lens | None) -> _Ahead:
     with Session.open(desk.store, info.session_id, **_terms(desk, info, lens)) as session:
-        view = session.preview()
+        view = desk.room.view_of(session) if lens is None else session.preview()
         return _Ahead(info, view, window_of(view, {}, view.predicted_cached), _pins(desk, info))
 
 
