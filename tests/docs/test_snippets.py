@@ -35,6 +35,7 @@ EXAMPLE = "uv run python "
 # Every command on a page is run or stands here with the reason why not.
 NOT_RUN = {
     "pip install uv && uv run foveate serve": "installs, and goes on until it is ended; has tests of its own",
+    "uv run foveate serve": "goes on until it is ended; has tests of its own",
     "git clone": "needs a network",
     "uv sync": "installs",
     "uv run pytest": "would run itself",
@@ -49,6 +50,7 @@ NOT_RUN = {
     "make docs": "wants the documentation's dependencies",
     "uv run --group docs mkdocs": "wants the documentation's dependencies",
     "uv run python -m bench.": "takes many minutes, and wants recorded sessions",
+    "uv run --group bench python -m bench.": "takes many minutes; tests run the smaller ones in small",
     "uv run --group bench foveate-bench": "takes many minutes; tests of the benchmark run each command with `--quick`",
 }
 
