@@ -24,7 +24,7 @@ from foveate.log.events import UsageReported
 from foveate.session import Session
 
 TURNS: Final = 20
-BUDGET: Final = 1_200
+BUDGET: Final = 600
 ARMS: Final = ("endless", "untouched", "sliding")
 _WINDOW: Final = 8_192
 _SYSTEM: Final = "You are a friendly assistant. Answer in two or three sentences."
