@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import foveate
+from foveate.chat.templates import template_of
+from foveate.chat.working_view import Keeping, endless_policy
 from foveate.invariants import Facts, broken
 from foveate.views.draft import Draft, PassContext, pass_name
 from tests.validity import problems
-
-from foveate.chat.templates import template_of
-from foveate.chat.working_view import Keeping, endless_policy
 
 from .play import BUDGETS, POLICIES, Player, random_ops
 
@@ -49,7 +48,7 @@ class Checked:
 
 
 _TEMPLATE = template_of(
-    "{{ topic }}\n{{ constraints }}\n{{ ledger }}\n{{ tool_results }}\n{{ recent_turns }}\n{{ reflections }}".encode(),
+    b"{{ topic }}\n{{ constraints }}\n{{ ledger }}\n{{ tool_results }}\n{{ recent_turns }}\n{{ reflections }}",
     name="all",
     source="system",
     path=Path("all.md"),
