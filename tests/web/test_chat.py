@@ -395,5 +395,5 @@ def test_without_a_key_and_a_local_model_nobody_answers(tmp_path: Path, monkeypa
         manner = _manner(Room(store, Place(store=tmp_path / "a.db", system=tmp_path / "system")), "s")
 
     assert manner.chosen is None
-    assert "no model can be asked: set ANTHROPIC_API_KEY" in str(manner.refusal)
+    assert "no model can be asked; set ANTHROPIC_API_KEY" in str(manner.refusal)
     assert manner.mode is not None and "chat" in manner.templates
