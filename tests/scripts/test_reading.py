@@ -42,9 +42,9 @@ def test_headings_are_steps_and_instructions_are_for_all() -> None:
 def test_every_directive_is_read() -> None:
     """The formats of all directives, with dashes and underscores, in any case."""
     script = read(
-        "## First\n@output variable:facts\nGather.\n"
+        "## First\n@output variable:facts (scope=run)\nGather.\n"
         "## Second\n@Model fast\n@context-helper work/coding\n"
-        "@input file:notes/{today}.md (required, head=20)\n\n@input variable:facts (refs-only)\n@input file:Plan (old).md\n"
+        "@input file:notes/{today}.md (required, head=20)\n\n@input variable:facts (refs-only, scope=Session)\n@input file:Plan (old).md\n"
         "@output context\n@output file:plans/计划.md\n@tools vault, recall\n@recent-runs all\n@cache 2h\n"
         "@header Plan of {day-name}\n@write_mode: new\n\nWrite it.\n@end\n"
     )
@@ -54,7 +54,7 @@ def test_every_directive_is_read() -> None:
     assert step.helper == "work/coding"
     assert step.inputs == (
         Input(kind="file", name="notes/{today}.md", required=True, head=20),
-        Input(kind="variable", name="facts", refs_only=True),
+        Input(kind="variable", name="facts", refs_only=True, scope="session"),
         Input(kind="file", name="Plan (old).md"),
     )
     assert step.outputs == (Output(kind="context"), Output(kind="file", name="plans/计划.md"))
@@ -102,6 +102,12 @@ def test_front_matter_has_the_settings_of_the_file() -> None:
         ("## A\n@output file:{tody}.md\nx", "{tody} is no date; known are {today}, {yesterday}"),
         ("## A\n@output context:x\nx", "`@output` must be context, variable:NAME or file:PATH"),
         ("## A\n@output variable:a b\nx", "'a b' is no name of a variable"),
+        (
+            "## A\n@output variable:a (head=3)\nx",
+            "the option 'head=3' is not known; known are scope=run and scope=sess",
+        ),
+        ("## A\n@input file:a.md (scope=session)\nx", "a `scope` is that of a variable"),
+        ("## A\n@input variable:x (scope=session)\nx", "`@input variable:x`: no earlier step gives any"),
         ("## A\n@tools shell\nx", "`@tools` must be none, vault, recall"),
         ("## A\n@write_mode over\nx", "`@write_mode` must be append, replace or new, got 'over'"),
         ("## A\n@model a\n@model b\nx", "`@model` is given twice"),

@@ -75,6 +75,30 @@ async def test_a_step_gets_instructions_inputs_and_its_text_and_nothing_else(her
     assert "写一个计划" in str(recorded_call(here.store, info, 1).to("openai"))
 
 
+async def test_a_variable_of_the_session_is_there_in_the_next_run(here: Setting) -> None:
+    """Whether its output or an input says so; a run of its own forgets the others."""
+    script = (
+        "## Look back\n@input variable:diary\n@input variable:mood (scope=session)\n@input variable:plan\n\nWhat was?"
+        "\n\n## Write\n@output variable:diary (scope=session)\n\nWrite."
+        "\n\n## Feel\n@output variable:mood\n\nHow?"
+        "\n\n## Plan\n@output variable:plan\n\nPlan."
+    )
+    with pytest.raises(ConfigError, match="`@input variable:plan`: earlier steps give diary, mood"):
+        await here.run(script)
+    script = script.replace("@input variable:plan\n", "")
+
+    await here.run(script)
+    assert said(here.model.received[0]) == [("user", "What was?")]
+    assert here.watched.notes == [
+        "there is no variable:diary; the step goes on without",
+        "there is no variable:mood; the step goes on without",
+    ]
+
+    await here.run(script)
+    shown = "## diary\n```\nanswer 2\n```\n\n## mood\n```\nanswer 3\n```"
+    assert said(here.model.received[4])[0] == ("user", shown)
+
+
 async def test_context_reaches_all_later_steps_and_variables_only_those_that_ask(here: Setting) -> None:
     """And none of it reaches a later run."""
     script = (

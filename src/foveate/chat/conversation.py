@@ -146,7 +146,7 @@ class Conversation:
                 self.session.report_usage(more, call=view.number)
                 text = f"{error}; sent again, shorter"
                 noted = DiagnosticRecorded(code="window_exceeded", phase="send", text=text, subject=str(view.number))
-                self.session.record(noted, time=self.clock())
+                self.session.note(noted, time=self.clock())
         raise AssertionError("the last attempt returns or raises")
 
     def _frame(self) -> None:

@@ -15,8 +15,8 @@ from foveate.chat.reflecting import is_due, reflection
 from foveate.chat.templates import Template
 from foveate.chat.working_view import SHARES, Keeping, endless_policy
 from foveate.compiler.compiled import CompiledContext
-from foveate.errors import BudgetError, FoveateError, StoreError, TemplateError
-from foveate.log.events import DiagnosticRecorded, Placed, ReductionRecorded, ReflectionRecorded, SummaryRecorded
+from foveate.errors import BudgetError, FoveateError, TemplateError
+from foveate.log.events import DiagnosticRecorded, Placed, ReductionRecorded, SummaryRecorded
 from foveate.log.items import Item
 from foveate.log.sections import ContextSection
 from foveate.log.text import encodable
@@ -184,7 +184,7 @@ class Endless:
             template_sha256=template.sha256,
             raw=raw,
         )
-        self._record(written, now)
+        self.session.note(written, time=now)
 
     async def _asked(self, writer: Driver, request: Request) -> str:
         """What a model writes; nothing, or nothing in time, is an error too."""
@@ -215,7 +215,7 @@ class Endless:
             self._note("reflection_failed", "reflect", f"{error}", self.name, now)
             made = await reflection(view, recent, None, timeout=self.terms.timeout)
         if made is not None:
-            self._record(made, now)
+            self.session.note(made, time=now)
 
     def _computed(self, now: float | None) -> str:
         if self.computed is None or not self.session.messages:
@@ -244,14 +244,7 @@ class Endless:
             event.body == noted for event in context.log.events(max(0, context.length - _RECENT), context.length)
         ):
             return
-        self._record(noted, now)
-
-    def _record(self, body: DiagnosticRecorded | SummaryRecorded | ReflectionRecorded, now: float | None) -> None:
-        try:
-            self.session.record(body, time=now)
-        except StoreError:
-            # The session has noted it, and says so as soon as it can write again.
-            return
+        self.session.note(noted, time=now)
 
 
 def composed(view: CompiledContext) -> Item | None:

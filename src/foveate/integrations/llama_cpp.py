@@ -14,7 +14,8 @@ from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from foveate.errors import ConfigError, FoveateError
+from foveate.agents.driver import WindowError
+from foveate.errors import ConfigError
 from foveate.lab.chat import Chat
 
 try:
@@ -30,10 +31,6 @@ _SECONDS: Final = 600
 _OPENER: Final = build_opener(ProxyHandler({}))
 # The engine's windows are multiples of it.
 _STEP: Final = 256
-
-
-class WindowError(FoveateError):
-    """A prompt does not fit into the window of the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

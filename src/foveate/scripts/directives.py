@@ -8,13 +8,14 @@ from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from foveate.scripts.dates import PATTERNS, unknown_patterns
-from foveate.scripts.script import Cache, Input, Output, Runs, Tools, WriteMode
+from foveate.scripts.script import Cache, Input, Output, Runs, Scope, Tools, WriteMode
 from foveate.workflow.files import shortened
 
 _LINE: Final = re.compile(r"@([A-Za-z][\w-]*):?(?:[ \t]+(.*)|[ \t]*)")
 _VARIABLE: Final = re.compile(r"[\w-]+")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _FLAGS: Final = ("required", "refs_only", "properties")
+_SCOPES: Final = "scope=run and scope=session"
 # A century; nobody waits longer, and no sum of it and a time is too large.
 _LONGEST: Final = 100 * 366 * 86_400
 _MOST: Final = 1_000_000
@@ -49,14 +50,12 @@ def _text(value: str) -> str:
 
 
 def _input(value: str) -> Input:
-    options: dict[str, Any] = {}
-    if value.endswith(")"):
-        value, _, said = value[:-1].rpartition("(")
-        for option in filter(None, (one.strip() for one in said.split(","))):
-            options |= _option(option)
+    value, options = _parted(value, _input_option, f"{', '.join(_FLAGS)}, head=N, N lines, {_SCOPES}")
     kind, _, name = value.partition(":")
     match kind.strip():
         case "file":
+            if "scope" in options:
+                raise WrongError("a `scope` is that of a variable, and a file has none")
             return Input(kind="file", name=_path(name), **options)
         case "variable":
             if "properties" in options:
@@ -66,14 +65,29 @@ def _input(value: str) -> Input:
             raise ValueError
 
 
-def _option(option: str) -> dict[str, Any]:
-    name, equals, value = option.partition("=")
-    name = name.strip().replace("-", "_")
-    if name in _FLAGS and not equals:
+def _parted(value: str, read: Callable[[str, str], dict[str, Any] | None], known: str) -> tuple[str, dict[str, Any]]:
+    """A value without the options in parentheses behind it, and those."""
+    options: dict[str, Any] = {}
+    if value.endswith(")"):
+        value, _, said = value[:-1].rpartition("(")
+        for option in filter(None, (one.strip() for one in said.split(","))):
+            name, _, given = option.partition("=")
+            found = read(name.strip().replace("-", "_"), given.strip())
+            if found is None:
+                raise WrongError(f"the option {shortened(option)} is not known; known are {known}")
+            options |= found
+    return value, options
+
+
+def _input_option(name: str, value: str) -> dict[str, Any] | None:
+    if name in _FLAGS and not value:
         return {name: True}
-    if name == "head" and equals:
-        return {"head": _number(value, least=1)}
-    raise WrongError(f"the option {shortened(option)} is not known; known are {', '.join(_FLAGS)} and head=N, N lines")
+    return {"head": _number(value, least=1)} if name == "head" else _output_option(name, value)
+
+
+def _output_option(name: str, value: str) -> dict[str, Any] | None:
+    known: dict[str, Scope] = {"run": "run", "session": "session"}
+    return {"scope": known[value.lower()]} if name == "scope" and value.lower() in known else None
 
 
 def _output(value: str) -> Output:
@@ -84,7 +98,8 @@ def _output(value: str) -> Output:
         case "file":
             return Output(kind="file", name=_path(name))
         case "variable":
-            return Output(kind="variable", name=_variable(name))
+            name, options = _parted(name, _output_option, _SCOPES)
+            return Output(kind="variable", name=_variable(name), **options)
         case _:
             raise ValueError
 

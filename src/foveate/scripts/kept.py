@@ -12,7 +12,7 @@ import msgspec
 from foveate.log.events import Event, WorkRecorded
 from foveate.log.sections import ContextSection
 from foveate.scripts.dates import day_of, week_of
-from foveate.scripts.script import Cache
+from foveate.scripts.script import Cache, Script
 from foveate.store import SessionInfo, Store
 
 _CHUNK: Final = 100
@@ -82,6 +82,22 @@ def kept_output(store: Store, session_id: str) -> Kept | None:
         key = str(body.payload.get("key", ""))
         return Kept(text=text, key=key, made=event.time, files=tuple(dict.fromkeys(files))) if text else None
     return None
+
+
+def lasting_variables(store: Store, script: Script) -> dict[str, str]:
+    """What a run begins with: the variables that last, each as it was given most recently."""
+    newest: dict[str, Kept] = {}
+    for step in script.steps:
+        names = {one.name for one in step.outputs if one.kind == "variable"} & script.lasting
+        kept = kept_output(store, script.session_of(step)) if names else None
+        if kept is None:
+            continue
+        newest |= {name: kept for name in names if name not in newest or _moment(newest[name]) <= _moment(kept)}
+    return {name: kept.text for name, kept in newest.items()}
+
+
+def _moment(kept: Kept) -> float:
+    return kept.made if kept.made is not None else 0.0
 
 
 def _backwards(store: Store, info: SessionInfo) -> Iterator[Event]:

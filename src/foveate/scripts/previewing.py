@@ -12,7 +12,7 @@ from foveate.errors import BudgetError
 from foveate.log.events import DiagnosticRecorded, Event
 from foveate.scripts.dates import day_of
 from foveate.scripts.inputs import Gathered, gathered
-from foveate.scripts.kept import kept_output
+from foveate.scripts.kept import kept_output, lasting_variables
 from foveate.scripts.recent import StepSession
 from foveate.scripts.script import Step
 from foveate.scripts.stage import Stage, drop_helper, settle_errors
@@ -39,7 +39,7 @@ async def previewed(stage: Stage, only: str | None = None) -> AsyncIterator[Prev
     steps, files = stage.steps(only), stage.files()
     now = stage.place.clock()
     day = day_of(time.time() if now is None else now)
-    variables: dict[str, str] = {}
+    variables = lasting_variables(stage.place.store, stage.script)
     context: dict[str, str] = {}
     for step in steps:
         if only is None or step is steps[-1]:

@@ -17,7 +17,7 @@ from foveate.errors import ConfigError
 from foveate.log.text import printable
 from foveate.scripts.dates import DAYS
 from foveate.scripts.directives import DIRECTIVES, WrongError, directive_in
-from foveate.scripts.script import Script, Step, named
+from foveate.scripts.script import Script, Step, lasting, named
 from foveate.workflow.files import shortened
 
 MOST_BYTES: Final = 500_000
@@ -155,7 +155,7 @@ class _Reader:
     def check(self, steps: Sequence[Step]) -> None:
         """See whether steps fit together: each its own name, and no input that no earlier step gives."""
         lines: dict[str, int] = {}
-        given: set[str] = set()
+        given = lasting(steps) & {one.name for step in steps for one in step.outputs if one.kind == "variable"}
         for step in steps:
             name = named(step).casefold()
             if name in lines:

@@ -14,7 +14,7 @@ from foveate.log.messages import ToolCall
 from foveate.log.text import encodable
 from foveate.scripts.dates import dated, day_of
 from foveate.scripts.inputs import Gathered, gathered
-from foveate.scripts.kept import Kept, executed, finished, kept_output, key_of
+from foveate.scripts.kept import Kept, executed, finished, kept_output, key_of, lasting_variables
 from foveate.scripts.recent import StepSession
 from foveate.scripts.script import Step
 from foveate.scripts.stage import Stage, drop_helper, settle_errors
@@ -58,7 +58,7 @@ class Watcher(Protocol):
 
 
 class Run:
-    """One run of a script; variables and context are its own, and gone when it ends."""
+    """One run of a script; context and variables are its own, and gone when it ends, unless they say that they last."""
 
     def __init__(self, stage: Stage, watcher: Watcher) -> None:
         self._stage = stage
@@ -67,7 +67,7 @@ class Run:
         now = stage.place.clock()
         # One moment for the whole run, or a run at midnight would read one note and write another.
         self._now = time.time() if now is None else now
-        self._variables: dict[str, str] = {}
+        self._variables = lasting_variables(stage.place.store, stage.script)
         self._context: dict[str, str] = {}
 
     async def run(self, only: str | None = None) -> list[Done]:

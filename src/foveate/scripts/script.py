@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,8 @@ Cache = Literal["session", "daily", "weekly"] | int
 """For how long an output is used again: as long as the session has it, a day, a week, or so many seconds."""
 Tools = Literal["vault", "recall"]
 WriteMode = Literal["append", "replace", "new"]
+Scope = Literal["run", "session"]
+"""How long a variable is known: until the run ends, or until it is given again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,7 @@ class Input:
     refs_only: bool = False
     properties: bool = False
     head: int | None = None
+    scope: Scope = "run"
 
     @property
     def label(self) -> str:
@@ -39,6 +42,7 @@ class Output:
 
     kind: Literal["context", "variable", "file"]
     name: str = ""
+    scope: Scope = "run"
 
     @property
     def label(self) -> str:
@@ -82,9 +86,21 @@ class Script:
     week_start: int = 0
     notes: tuple[str, ...] = ()
 
+    @property
+    def lasting(self) -> frozenset[str]:
+        """The variables that a run begins with as they were last given."""
+        return lasting(self.steps)
+
     def session_of(self, step: Step) -> str:
         """The session that has all runs of a step."""
         return f"workflow:{self.name}/{named(step)}"
+
+
+def lasting(steps: Iterable[Step]) -> frozenset[str]:
+    """The variables that one of these steps wants to be known for longer than a run."""
+    wanted = [one.name for step in steps for one in step.inputs if one.scope == "session"]
+    given = [one.name for step in steps for one in step.outputs if one.scope == "session"]
+    return frozenset(wanted + given)
 
 
 def named(step: Step) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final
 
 from foveate.budget.tokens import TokenCounter
 from foveate.errors import ConflictError, StoreError
 from foveate.log.context import AgentContext
-from foveate.log.events import DiagnosticRecorded, Event
+from foveate.log.events import Body, DiagnosticRecorded, Event
 from foveate.session.journal import Journal
 from foveate.session.observing import Observers, log_failure
 
@@ -96,8 +96,12 @@ class Keeper:
         self._closed = True
         self.journal.close(self.context, counter)
 
-    def failed(self, error: StoreError) -> None:
-        """Note that something could not be written; it is said in the log as soon as something can be."""
+    def failed(self, error: StoreError, lost: Iterable[Body] = ()) -> None:
+        """Note that something could not be written; it is said in the log as soon as something can be.
+
+        So are the diagnostics among what was lost: whatever else went wrong is no less wrong for that.
+        """
+        self._unwritten += [body for body in lost if isinstance(body, DiagnosticRecorded)]
         self._unwritten.append(DiagnosticRecorded(code="store_failed", phase="record", text=f"{error}"))
         log_failure(self.context.session, error)
 

@@ -22,14 +22,7 @@ from foveate.compiler.summaries import Summarizer, pending_summary
 from foveate.errors import ConflictError, StoreError, UnknownReferenceError
 from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
-from foveate.log.events import (
-    Body,
-    ErrorResolved,
-    Event,
-    FramingSet,
-    Pinned,
-    Unpinned,
-)
+from foveate.log.events import Body, ErrorResolved, Event, FramingSet, Pinned, Unpinned
 from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
@@ -255,6 +248,13 @@ class Session:
         records.moment("time", time)
         self._commit(lambda context: context.with_events(bodies, time=time))
 
+    def note(self, *bodies: Body, time: float | None = None) -> None:
+        """Like `record`, but a store that fails costs nothing else: the log says so once it can be written."""
+        try:
+            self.record(*bodies, time=time)
+        except StoreError as error:
+            self._keeper.failed(error, bodies)
+
     def refresh(self) -> int:
         """Take in what other writers appended since; returns how many events that were."""
         events = self._keeper.refresh()
@@ -303,10 +303,7 @@ class Session:
             request = pending_summary(self.preview(now=now, sections=sections))
             if request is not None:
                 written = await summarised(self._summarizer, request, timeout, self._means.counter)
-                try:
-                    self.record(written, time=now)
-                except StoreError as error:
-                    self._keeper.failed(error)
+                self.note(written, time=now)
         return self.compile(now=now, sections=sections)
 
     def call(self, number: int) -> CompiledContext:
