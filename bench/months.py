@@ -23,9 +23,11 @@ from foveate.agents.toolset import Answer
 from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Endless
 from foveate.chat.finding import TemplateFolders
+from foveate.lab.prefix import shared_prefix
 from foveate.session import Session
 from foveate.session.transcript import transcript_text
 from foveate.store import Store
+from foveate.transforms.compose import HEADING
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS
 
@@ -163,9 +165,12 @@ class Outcome:
     requests: int = 0
     over: int = 0
     invalid: int = 0
-    summaries: int = 0
+    summaries: set[str] = field(default_factory=set)
     tokens: list[int] = field(default_factory=list)
-    cached: list[float] = field(default_factory=list)
+    # Tokens of messages that were sent, and of those at the beginning of a request that were so in the one before.
+    sent: int = 0
+    reused: int = 0
+    last: list[dict[str, Any]] = field(default_factory=list)
     found: dict[bool, list[bool]] = field(default_factory=lambda: {True: [], False: []})
     sizes: list[tuple[int, int, int]] = field(default_factory=list)
     transcript: str = ""
@@ -191,7 +196,6 @@ async def held(plan: Script, folder: Path, *, endless: bool, budget: int = BUDGE
             if (turn + 1) % max(1, outcome.turns // 8) == 0:
                 outcome.sizes.append((turn + 1, len(session.messages), _kept(store)))
         outcome.transcript = transcript_text(session.events)
-        outcome.summaries = sum(type(event.body).__name__ == "ReductionRecorded" for event in session.events)
     return outcome
 
 
@@ -212,6 +216,12 @@ def _judge(session: Session, number: int, outcome: Outcome, budget: int) -> None
     sent = FORMATS["openai"].lower(view.request)
     outcome.invalid += bool(_orphans(sent))
     outcome.tokens.append(view.tokens)
+    outcome.summaries |= {message.text for message in view.messages if message.text.startswith(HEADING)}
+    counts = [view.count(message) for message in view.messages]
+    outcome.sent += sum(counts)
+    # The system prompt stands before the messages, and is the same in all requests.
+    outcome.reused += sum(counts[: max(0, shared_prefix(outcome.last, sent) - (len(sent) - len(counts)))])
+    outcome.last = sent
 
 
 def _orphans(sent: list[dict[str, Any]]) -> list[str]:
@@ -258,7 +268,10 @@ def _show(label: str, outcome: Outcome) -> None:
     )
     print(f"  in view: with the rare word {_share(rare)}, without {_share(plain)}")
     print(f"  tokens: median {statistics.median(outcome.tokens):.0f}, most {max(outcome.tokens)}")
-    print(f"  rewrites {outcome.summaries}; turns, messages, bytes kept: {outcome.sizes}")
+    print(
+        f"  {len(outcome.summaries)} summaries; {outcome.reused / outcome.sent:.2f} of {outcome.sent:,} tokens reused"
+    )
+    print(f"  turns, messages, bytes kept: {outcome.sizes}")
 
 
 def _share(found: list[bool]) -> str:

@@ -14,6 +14,8 @@ async def test_a_long_conversation_is_valid_within_budget_and_remembers(tmp_path
     assert endless.requests > 64, "some turns had tools"
     assert (endless.invalid, endless.over) == (0, 0)
     assert endless.transcript == plain.transcript
+    assert 1 <= len(endless.summaries) <= 32, "a summary stays for several turns"
+    assert 0.4 < endless.reused / endless.sent < 1.0
     assert sum(endless.found[True]) == 3, "all facts asked for by a rare word"
     assert sum(endless.found[False]) >= 2
     assert endless.sizes[-1][2] < 3 * endless.sizes[3][2], "what is kept grows with the conversation, not faster"

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple, get_args
 
 import msgspec
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import ARRAY, BigInteger, Connection, Row, any_, bindparam, delete, func, insert, select, update
 
 from foveate.knowledge import postings
 from foveate.knowledge.checked import day_of
@@ -36,6 +36,10 @@ _NAMED: Final = select(nodes).where(
 )
 _NUMBERED: Final = select(nodes).where(
     nodes.c.project == bindparam("project"), nodes.c.number.in_(bindparam("numbers", expanding=True))
+)
+# One value instead of one for each number takes two thirds of the time.
+_NUMBERED_POSTGRESQL: Final = select(nodes).where(
+    nodes.c.project == bindparam("project"), nodes.c.number == any_(bindparam("numbers", type_=ARRAY(BigInteger)))
 )
 _LIVE: Final = nodes.c.retired.is_(False)
 _TYPES: Final = get_args(NodeType)
@@ -106,7 +110,10 @@ def by_id(connection: Connection, project: int, ids: Collection[str]) -> dict[st
 
 def rows(connection: Connection, project: int, numbers: Collection[int]) -> Sequence[Row[Any]]:
     """The rows of nodes by their numbers, which need not be made nodes if only some are wanted."""
-    return connection.execute(_NUMBERED, {"project": project, "numbers": list(numbers)}).all() if numbers else ()
+    if not numbers:
+        return ()
+    statement = _NUMBERED_POSTGRESQL if connection.dialect.name == "postgresql" else _NUMBERED
+    return connection.execute(statement, {"project": project, "numbers": list(numbers)}).all()
 
 
 def node_of(row: Row[Any]) -> Node:

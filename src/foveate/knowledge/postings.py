@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, bindparam, delete, select, text
+from sqlalchemy import Connection, bindparam, delete, text
 
 from foveate.knowledge.project import Change
 from foveate.store.engine import insert_rows
@@ -41,10 +41,15 @@ _COUNT_POSTGRESQL: Final = text(
 _UNCOUNT: Final = delete(terms).where(
     *(terms.c[name] == bindparam(f"old_{name}") for name in ("project", "term", "field")), terms.c.postings <= 0
 )
-_COUNTS: Final = select(terms.c.term, terms.c.field, terms.c.postings).where(
-    terms.c.project == bindparam("project"), terms.c.term.in_(bindparam("terms", expanding=True))
+# All in one statement, and all of an answer in one value: what is slow here is to ask, and to take rows one by one.
+_COUNTS_SQLITE: Final = text(
+    "SELECT json_group_array(json_array(term, field, postings)) FROM knowledge_terms "
+    "WHERE project = :project AND term IN (SELECT value FROM json_each(:terms))"
 )
-# All in one statement, and each list in one value: what is slow here is to ask, and to take rows one by one.
+_COUNTS_POSTGRESQL: Final = text(
+    "SELECT CAST(json_agg(json_build_array(term, field, postings)) AS text) FROM knowledge_terms "
+    "WHERE project = :project AND term = ANY(CAST(:terms AS text[]))"
+)
 _NEWEST: Final = (
     "SELECT place FROM knowledge_postings WHERE project = :project AND term = {term} AND field = {field} "
     "ORDER BY place DESC LIMIT :most"
@@ -61,6 +66,7 @@ _NEWEST_POSTGRESQL: Final = text(
     "ORDER BY place"
 )
 _lists: Final = msgspec.json.Decoder(list[int])
+_counted: Final = msgspec.json.Decoder(list[tuple[str, str, int]])
 
 
 class Posting(NamedTuple):
@@ -122,8 +128,11 @@ def counts(connection: Connection, project: int, wanted: Collection[str]) -> dic
     """How many things have each of some terms, for each field."""
     if not wanted:
         return {}
-    rows = connection.execute(_COUNTS, {"project": project, "terms": sorted(wanted)}).all()
-    return {(term, field): count for term, field, count in rows}
+    is_server = connection.dialect.name == "postgresql"
+    terms = sorted(wanted) if is_server else msgspec.json.encode(sorted(wanted)).decode()
+    statement = _COUNTS_POSTGRESQL if is_server else _COUNTS_SQLITE
+    found = connection.execute(statement, {"project": project, "terms": terms}).scalar()
+    return {(term, field): count for term, field, count in _counted.decode(found or "[]")}
 
 
 def newest(connection: Connection, project: int, wanted: Sequence[Wanted], most: int) -> list[list[int]]:

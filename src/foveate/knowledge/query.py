@@ -7,7 +7,8 @@ a term that half of all nodes have only the newest are looked at; what is shown 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from heapq import nlargest
 from itertools import islice
 from typing import Any, Final, NamedTuple, get_args
 
@@ -22,6 +23,7 @@ from foveate.knowledge.project import Project
 from foveate.knowledge.terms import tag_term, word_terms
 
 TYPES: Final[tuple[NodeType, ...]] = get_args(NodeType)
+_TAG_FIELDS: Final = frozenset(map(graph.tag_field, TYPES))
 TAG: Final = 2.0
 RECENT: Final = 0.5
 HALF_LIFE: Final = 90
@@ -105,15 +107,17 @@ def best(
 
 
 def _weights(known: Mapping[tuple[str, str], int], wanted: Asked, total: int) -> _Weights:
-    tags = {
-        term: TAG + _rarity(count, total) for term in wanted.tags if (count := _count(known, term, graph.tag_field))
-    }
-    words = {term: _rarity(count, total) for term in wanted.words if (count := _count(known, term, graph.word_field))}
-    return _Weights(tags, words)
-
-
-def _count(known: Mapping[tuple[str, str], int], term: str, field: Callable[[NodeType], str]) -> int:
-    return sum(known.get((term, field(type)), 0) for type in TYPES)
+    """What each term counts, those left out that no node has, whatever its type."""
+    tags: dict[str, int] = dict.fromkeys(wanted.tags, 0)
+    words: dict[str, int] = dict.fromkeys(wanted.words, 0)
+    for (term, field), count in known.items():
+        counts = tags if field in _TAG_FIELDS else words
+        if term in counts:
+            counts[term] += count
+    return _Weights(
+        {term: TAG + _rarity(count, total) for term, count in tags.items() if count},
+        {term: _rarity(count, total) for term, count in words.items() if count},
+    )
 
 
 def _rarity(count: int, total: int) -> float:
@@ -124,28 +128,26 @@ def _rarity(count: int, total: int) -> float:
 def _lists(known: Mapping[tuple[str, str], int], weights: _Weights, types: Collection[NodeType]) -> list[_List]:
     """The lists of the index to read; those of tags have their own share, so that rare words do not crowd them out."""
     return [
-        *_chosen(known, weights.tags, map(graph.tag_field, types), _TAG_ROWS),
-        *_chosen(known, weights.words, map(graph.word_field, types), _WORD_ROWS),
+        *_chosen(known, weights.tags, frozenset(map(graph.tag_field, types)), _TAG_ROWS),
+        *_chosen(known, weights.words, frozenset(map(graph.word_field, types)), _WORD_ROWS),
     ]
 
 
 def _chosen(
-    known: Mapping[tuple[str, str], int], weights: Mapping[str, float], fields: Iterable[str], most: int
+    known: Mapping[tuple[str, str], int], weights: Mapping[str, float], fields: Collection[str], most: int
 ) -> Iterator[_List]:
     """Short lists first, then those that count most, as many as have so many rows together."""
-    found = [
-        _List(Wanted(term, field, count), weight)
-        for field in fields
-        for term, weight in weights.items()
-        if (count := known.get((term, field), 0))
-    ]
-    found.sort(key=lambda one: (min(one.wanted.size, _NEWEST), -one.weight, one.wanted))
+    found = sorted(
+        (min(count, _NEWEST), -weights[term], term, field)
+        for (term, field), count in known.items()
+        if field in fields and term in weights
+    )
     rows = 0
-    for one in found[:_MOST_LISTS]:
-        rows += min(one.wanted.size, _NEWEST)
+    for size, weight, term, field in found[:_MOST_LISTS]:
+        rows += size
         if rows > most:
             return
-        yield one
+        yield _List(Wanted(term, field, known[term, field]), -weight)
 
 
 def _candidates(
@@ -157,9 +159,10 @@ def _candidates(
     for (_, weight), places in zip(lists, found, strict=True):
         for place in places:
             scores[place] = scores.get(place, 0.0) + weight
-    recent = {day: _recency(day, now) for day in set(map(day_at, scores))}
-    best = sorted([(score + recent[day_at(place)], place) for place, score in scores.items()], reverse=True)[:most]
-    return {number_at(place): day_at(place) for _, place in best}
+    # What is new counts only so much more, so that most need not be looked at any closer.
+    least = min(nlargest(most, scores.values()), default=0.0) - RECENT
+    near = [(score + _recency(day_at(place), now), place) for place, score in scores.items() if score >= least]
+    return {number_at(place): day_at(place) for _, place in nlargest(most, near)}
 
 
 def _refined(
