@@ -80,6 +80,7 @@ SETTINGS = (
     replace(contestant("patient"), name="foveate-patient"),
     replace(contestant("thorough"), name="foveate-thorough"),
     replace(contestant("lean"), name="foveate-lean"),
+    replace(contestant("frugal"), name="foveate-frugal"),
     Contestant(
         name="foveate-capped",
         kind="policy",

@@ -27,7 +27,7 @@ WORDS = (
     "a1b2c3d4",
 )
 BUDGETS = (300, 900, 2_000, 4_000, 8_000, 32_000)
-POLICIES = ("default", "patient", "thorough", "lean", "chat", "transparent", "mask", "drop")
+POLICIES = ("default", "patient", "thorough", "lean", "frugal", "chat", "transparent", "mask", "drop")
 
 Op = tuple[Any, ...]
 

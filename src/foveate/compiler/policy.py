@@ -90,6 +90,12 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
             Policy(name="thorough", patience=None, shares=Shares(digests=0.80)),
             # Large outputs never stand whole: cheapest, and what they held is a recall away.
             Policy(name="lean", shares=Shares(output=0.05, digests=0.30)),
+            # Down to what is being worked on: requests stay small however large the budget is.
+            Policy(
+                name="frugal",
+                low=0.03,
+                shares=Shares(exchanges=2, tail=0.02, tail_cap=0.1, digests=0.06, users=0.03, recall=0.02, output=0.03),
+            ),
             # Facts said long ago, in few words: more room for what is recalled, less for names of files.
             Policy(name="chat", shares=Shares(recall=0.30, tail_cap=0.50, digests=0.30)),
             Policy(name="transparent", isolation=Transparent()),

@@ -27,6 +27,7 @@ _OURS: Final = {
     "patient": "as foveate, but only reduces when the budget is used up",
     "thorough": "as patient, with twice the room for what older messages leave",
     "lean": "as foveate, but large outputs are shown by their beginning and end from the first call on",
+    "frugal": "as lean, with little room for anything but what is being worked on",
     "chat": "as foveate, with more room for what is recalled for an input and less for digests",
     "transparent": "as foveate, but finished turns are treated like the running one",
     "mask": "masks old tool outputs with references, then truncates, down to 60 %",
