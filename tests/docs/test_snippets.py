@@ -117,6 +117,8 @@ def servers(block: Block) -> list[str]:
 def test_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Snippets and commands of a page run in order, in one directory, and print what the page shows."""
     monkeypatch.chdir(tmp_path)
+    # Settings are looked for up to the home folder, and nobody's own may show on a page.
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("FOVEATE_STORE", str(tmp_path / "context.db"))
     (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello"}]', encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__page__"}
