@@ -40,7 +40,14 @@ Logs = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option(help="Folder of the page and its results.")]
-Jobs = Annotated[int, typer.Option(min=1, help="How many sessions at once; the numbers do not depend on it.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="How many sessions at once. Times depend on it, and so does which calls of an arm that takes more than a "
+        "quarter of an hour for one session are not measured; nothing else does.",
+    ),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="A small part of it, to see that it works.")]
 Add = Annotated[
     bool, typer.Option("--add", help="Add to the results there are; their other arms stay as they were measured.")

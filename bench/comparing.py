@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from bench.arms import ARMS, described
 from bench.generated import generated_scripts
@@ -17,9 +16,6 @@ from bench.stamp import stamp
 from foveate.errors import ConfigError
 from foveate.lab.contestants import Contestant
 from foveate.lab.script import Script
-
-# For an arm in one of the long generated sessions of some 500 calls.
-_LONG_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +52,7 @@ def compared(
     done = runs(found, setup, split=choice.split, jobs=choice.jobs, progress=progress) if found else []
     if choice.generated:
         long = [_generated(number, script) for number, script in enumerate(generated_scripts())]
-        wide = replace(setup, budgets=choice.generated, most_seconds=_LONG_SECONDS)
+        wide = replace(setup, budgets=choice.generated)
         done += runs(long, wide, material="generated", split="all", jobs=choice.jobs, progress=progress)
     return ReplayOutcome(
         stamp=stamp(command, begun),

@@ -9,7 +9,7 @@ from math import inf
 from typing import Final, NamedTuple, Self
 
 from bench.outcome import PROVIDERS, Tally
-from bench.peering import PeerError, Timed
+from bench.peering import PeerError, Timed, TooSlowError
 from bench.trail import Trail, shows, unchanged
 from foveate.budget.economics import call_cost
 from foveate.budget.profiles import ModelProfile, profile_for
@@ -108,6 +108,10 @@ class Lane:
             self._went_wrong(call, f"refused: {error}")
             # What a request that was not made would have had to show is not kept.
             self._add(Tally(calls=1, refused=1, references=len(call.moment.references)))
+        except TooSlowError as error:
+            self._went_wrong(call, f"not measured: {error}")
+            # Nobody knows what it would have sent, so such a call counts for neither side.
+            self._add(Tally(unmeasured=1))
         except PeerError as error:
             self._went_wrong(call, f"failed: {error}")
             self._add(Tally(calls=1, failed=1, references=len(call.moment.references)))
@@ -120,7 +124,7 @@ class Lane:
     def sent(self, moment: Moment) -> Sent:
         """Make the request of a call and charge it."""
         if self.tally.seconds > self._most_seconds:
-            raise PeerError(f"given up: it took more than {self._most_seconds:.0f} s for the calls before")
+            raise TooSlowError(f"given up: it took more than {self._most_seconds:.0f} s for the calls before")
         begun = time.perf_counter()
         if self._feed is None:
             self._feed = self._arm.start(self._opening)

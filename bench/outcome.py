@@ -45,6 +45,7 @@ class Tally:
 
     Args:
         calls: recorded calls; `sent` became a request, others were `refused` for the budget or `failed` with an error.
+        unmeasured: calls at which an arm was given up for its time; they count in nothing else here.
         invalid: requests that a provider would reject; `broken` are those where the untouched history was valid.
         over: requests above 1.05 of the budget.
         tokens: of all requests; `prefix` of them were as in the request before, in whole messages.
@@ -68,6 +69,7 @@ class Tally:
     sent: int = 0
     refused: int = 0
     failed: int = 0
+    unmeasured: int = 0
     invalid: int = 0
     broken: int = 0
     over: int = 0

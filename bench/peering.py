@@ -16,6 +16,7 @@ from itertools import count as numbers
 from pathlib import Path
 from typing import IO, Any, Final
 
+from foveate.errors import FoveateError
 from foveate.lab.chat import Chat, calls_of, content_of
 from foveate.lab.contestants import Contestant, Feed, Made, Opening, Step
 
@@ -28,6 +29,14 @@ STEP_SECONDS: Final = 120
 
 class PeerError(Exception):
     """A peer could not run, or went wrong at a call."""
+
+
+class TooSlowError(PeerError):
+    """A peer was given up for the time it takes; what it would have answered is not known."""
+
+
+class AdapterError(FoveateError):
+    """An adapter of ours went wrong, which must not count as its peer's failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +160,7 @@ class _Process:
             env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0"},
         )
         self._gone = ""
+        self._kind = PeerError
         self._open: list[str] = []
 
     @property
@@ -172,16 +182,22 @@ class _Process:
 
     def ask(self, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
         if self._gone:
-            raise PeerError(self._gone)
+            raise self._kind(self._gone)
         stdin, stdout = _pipes(self._process)
         try:
             stdin.write(json.dumps(asked).encode() + b"\n")
             stdin.flush()
             line = self._line(stdout, seconds)
-        except (BrokenPipeError, TimeoutError) as error:
+        except TimeoutError as error:
+            self._kind = TooSlowError
             self.end(f"{asked['do']}: {error}")
-            raise PeerError(self._gone) from error
+            raise self._kind(self._gone) from error
+        except BrokenPipeError as error:
+            self.end(f"{asked['do']}: {error}")
+            raise self._kind(self._gone) from error
         reply: dict[str, Any] = json.loads(line)
+        if "defect" in reply:
+            raise AdapterError(f"the adapter {self._adapter} went wrong, not its peer: {reply['defect']}; correct it")
         if "error" in reply:
             raise PeerError(reply["error"])
         return reply

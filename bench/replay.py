@@ -38,8 +38,8 @@ class Setup:
     arms: tuple[Contestant, ...]
     budgets: tuple[int, ...]
     prices: Prices = field(default_factory=Prices.usual)
-    # Of one arm in one session; some peers take hours for what others do in a second.
-    most_seconds: float = 600
+    # Of one arm in one session; some peers take hours for what others do in a second. Calls after that are not measured.
+    most_seconds: float = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def runs(
     jobs: int = 2,
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Every arm at every budget over all sessions; the numbers, times aside, do not depend on `jobs`."""
+    """Every arm at every budget over all sessions; on `jobs` depend times alone, and who runs out of them."""
     outcomes = _in_turn(sessions, setup) if jobs == 1 else _at_once(sessions, setup, jobs)
     done: list[Replayed] = []
     for one in outcomes:

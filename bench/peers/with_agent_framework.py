@@ -73,7 +73,9 @@ def to_framework(message: Chat) -> Message:
         for item in message.get("tool_calls") or ()
     ]
     texts = [message["content"]] if message["content"] or not calls else []
-    return Message(message["role"], [*texts, *calls])
+    # It knows no developer; what it does for instructions it does for the role of system.
+    role = "system" if message["role"] == "developer" else message["role"]
+    return Message(role, [*texts, *calls])
 
 
 def to_chat(message: Message) -> Chat:

@@ -96,7 +96,7 @@ def to_said(message: Chat) -> LLMMessage:
     match message["role"]:
         case "user":
             return UserMessage(content=message["content"], source="user")
-        case "system":
+        case "system" | "developer":
             return SystemMessage(content=message["content"])
         case _ if message.get("tool_calls"):
             calls = [

@@ -19,7 +19,12 @@ from contextweaver.tokens import get_token_counter
 from contextweaver.types import ContextItem, ItemKind, Phase
 from worker import MESSAGE_OVERHEAD, Arm, Chat, count, serve, timed, tokens
 
-KINDS = {"user": ItemKind.user_turn, "assistant": ItemKind.agent_msg, "system": ItemKind.policy}
+KINDS = {
+    "user": ItemKind.user_turn,
+    "assistant": ItemKind.agent_msg,
+    "system": ItemKind.policy,
+    "developer": ItemKind.policy,
+}
 # A build writes a heading above each event, which it does not count.
 HEADING = 8
 

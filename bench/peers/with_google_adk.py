@@ -106,6 +106,7 @@ def to_content(message: Chat) -> Content:
         return Content(role="user", parts=[Part(function_response=response)])
     calls = [Part(function_call=to_call(item)) for item in message.get("tool_calls") or ()]
     texts = [Part(text=message["content"])] if message["content"] or not calls else []
+    # Contents know `user` and `model` only, so instructions in mid-conversation can be nothing but the user's.
     return Content(role="model" if message["role"] == "assistant" else "user", parts=[*texts, *calls])
 
 

@@ -58,7 +58,7 @@ def to_haystack(message: Chat) -> ChatMessage:
         case "tool":
             origin = ToolCall(tool_name=message["name"], arguments={}, id=message["tool_call_id"])
             return ChatMessage.from_tool(message["content"], origin=origin)
-        case "system":
+        case "system" | "developer":
             return ChatMessage.from_system(message["content"])
         case _:
             called = list(map(to_call, message.get("tool_calls") or ()))

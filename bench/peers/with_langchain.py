@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain.agents.middleware.types import ModelRequest
@@ -37,9 +38,9 @@ MODEL = FakeListChatModel(responses=[SUMMARY])
 
 
 class Trim:
-    def __init__(self, system: str, budget: int, start_on: str | tuple[str, ...] = "human") -> None:
+    def __init__(self, system: str, budget: int, **options: Any) -> None:
         self._budget = budget
-        self._start_on = start_on
+        self._options = options
         self._history = taken_in(head(system))
 
     def step(self, new: Sequence[Chat]) -> list[Chat]:
@@ -47,14 +48,7 @@ class Trim:
         return list(map(to_chat, timed(self._trimmed)))
 
     def _trimmed(self) -> list[BaseMessage]:
-        return trim_messages(
-            self._history,
-            max_tokens=self._budget,
-            token_counter=count_all,
-            strategy="last",
-            start_on=self._start_on,
-            include_system=True,
-        )
+        return trim_messages(self._history, max_tokens=self._budget, token_counter=count_all, **self._options)
 
 
 class Clear:
@@ -72,15 +66,13 @@ class Clear:
 
 
 class Summary:
-    def __init__(self, system: str, budget: int) -> None:
+    def __init__(self, system: str, budget: int, keeps_half: bool) -> None:
         self._head = head(system)
         self._state: list[BaseMessage] = []
         available = room(system, budget)
+        kept = {"keep": ("tokens", max(1, available // 2))} if keeps_half else {}
         self._middleware = SummarizationMiddleware(
-            MODEL,
-            trigger=("tokens", available),
-            keep=("tokens", max(1, available // 2)),
-            token_counter=count_all,
+            MODEL, trigger=("tokens", available), token_counter=count_all, **kept
         )
 
     def step(self, new: Sequence[Chat]) -> list[Chat]:
@@ -110,7 +102,7 @@ def to_langchain(message: Chat) -> BaseMessage:
             return HumanMessage(message["content"])
         case "tool":
             return ToolMessage(message["content"], tool_call_id=message["tool_call_id"], name=message["name"])
-        case "system":
+        case "system" | "developer":
             return SystemMessage(message["content"])
         case _:
             return to_assistant(message)
@@ -162,16 +154,23 @@ if __name__ == "__main__":
             Arm(
                 name="trim",
                 call='trim_messages(history, max_tokens=B, start_on="human", include_system=True)',
-                start=Trim,
+                start=partial(Trim, start_on="human", include_system=True),
                 is_default=False,
                 note="As its documentation sets it; in an agent's long turn nothing but the system prompt may be left.",
             ),
             Arm(
                 name="trim-steps",
                 call='trim_messages(history, max_tokens=B, start_on=("human", "ai"), include_system=True)',
-                start=partial(Trim, start_on=("human", "ai")),
+                start=partial(Trim, start_on=("human", "ai"), include_system=True),
                 is_default=False,
                 note="May begin with a step of the agent, which suits long turns better.",
+            ),
+            Arm(
+                name="trim-default",
+                call="trim_messages(history, max_tokens=B, token_counter=counter)",
+                start=Trim,
+                note="Nothing but the budget and the counter, which it asks for: what fits of the end, without regard "
+                "to the system prompt or to where a tool call began.",
             ),
             Arm(
                 name="clear",
@@ -182,9 +181,15 @@ if __name__ == "__main__":
             Arm(
                 name="summary",
                 call='SummarizationMiddleware(model, trigger=("tokens", B), keep=("tokens", B // 2))',
-                start=Summary,
+                start=partial(Summary, keeps_half=True),
                 is_default=False,
                 note="A fake model gives a fixed summary that says nothing real, and its calls are not counted.",
+            ),
+            Arm(
+                name="summary-default",
+                call='SummarizationMiddleware(model, trigger=("tokens", B))',
+                start=partial(Summary, keeps_half=False),
+                note="As summary, with what it keeps by default: the last 20 messages, whatever they measure.",
             ),
         ],
     )

@@ -106,7 +106,7 @@ def to_part(message: Chat) -> ModelRequestPart:
     match message["role"]:
         case "tool":
             return ToolReturnPart(message["name"], message["content"], message["tool_call_id"])
-        case "system":
+        case "system" | "developer":
             return SystemPromptPart(message["content"])
         case _:
             return UserPromptPart(message["content"])
@@ -148,8 +148,7 @@ if __name__ == "__main__":
                 call="TieredCompaction(tiers=[ClearToolResults(max_tokens=B, keep_pairs=3),"
                 " SlidingWindowCompaction(max_tokens=B, keep_tokens=B // 2)], target_tokens=B)",
                 start=partial(Compacted, tiered),
-                is_default=False,
-                note="There are no default tiers; the harness names the order, cheap ones first.",
+                note="There are no default tiers; this is what the harness recommends, cheap ones first.",
             ),
             Arm(
                 name="window",

@@ -104,7 +104,9 @@ def to_strands(messages: Iterable[Chat]) -> Iterator[Chat]:
             for called in [item["function"]]
         ]
         texts = [{"text": message["content"]}] if message["content"] or not calls else []
-        yield {"role": message["role"], "content": [*texts, *calls]}
+        # Messages of Strands are of `user` or `assistant`: instructions in mid-conversation can only be the user's.
+        role = "assistant" if message["role"] == "assistant" else "user"
+        yield {"role": role, "content": [*texts, *calls]}
     if results:
         yield {"role": "user", "content": results}
 

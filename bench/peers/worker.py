@@ -17,6 +17,7 @@ import os
 import resource
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -56,7 +57,7 @@ class Arm:
         call: the peer's own call, as it stands in the adapter; `B` is the budget.
         start: begins a session: system prompt ("" if there is none) and budget in tokens.
         knows_budget: whether the call is told the budget at all.
-        is_default: whether everything but the budget is as the peer has it by default.
+        is_default: whether everything but the budget is as the peer has it by default, or recommends where it has none.
         note: what a reader should know, one sentence.
 
     """
@@ -95,6 +96,9 @@ def timed(call: Callable[[], T]) -> T:
     begun = time.perf_counter()
     try:
         return call()
+    except Exception as error:
+        _clock.raised = error
+        raise
     finally:
         _clock.seconds += time.perf_counter() - begun
 
@@ -124,14 +128,24 @@ def _answer(server: _Server, asked: Chat, answers: TextIO) -> None:
     try:
         reply = server.answer(asked)
     except Exception as error:  # noqa: BLE001  what a peer raises is its result
-        reply = {"error": f"{type(error).__name__}: {error}"[:500]}
+        reply = {"error" if _is_of_peer(error) else "defect": f"{type(error).__name__}: {error}"[:500]}
     answers.write(json.dumps(reply, ensure_ascii=True) + "\n")
     answers.flush()
+
+
+def _is_of_peer(error: Exception) -> bool:
+    """Whether the peer's own code raised it; what an adapter raises, even as a callback, is a defect of ours."""
+    if error is not _clock.raised:
+        return False
+    *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
+    ours = {Path(__file__).resolve(), Path(sys.argv[0]).resolve()}
+    return Path(innermost.f_code.co_filename).resolve() not in ours
 
 
 @dataclass
 class _Clock:
     seconds: float = 0.0
+    raised: Exception | None = None
 
 
 class _Server:
@@ -210,7 +224,9 @@ def _key(message: Chat) -> str:
         (item["id"], item["function"]["name"], item["function"]["arguments"])
         for item in message.get("tool_calls") or ()
     ]
-    return json.dumps([message["role"], message.get("content") or "", calls, message.get("tool_call_id")])
+    # Both are instructions to a model, and most peers know but one of them.
+    role = "system" if message["role"] == "developer" else message["role"]
+    return json.dumps([role, message.get("content") or "", calls, message.get("tool_call_id")])
 
 
 def _resident() -> float:
