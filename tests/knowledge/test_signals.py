@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.knowledge.models import ContextTask
+from foveate.knowledge.base import Knowledge
+from foveate.knowledge.models import ContextTask, MapEntry, Node
 from foveate.knowledge.signals import DOMAINS, Signals, extract_signals
+from foveate.knowledge.sources import context_of
 from foveate.recall.stems import stem
+from foveate.store import Store
 
 
 def signals(objective: str, *criteria: str, **more: object) -> Signals:
@@ -57,7 +62,14 @@ def test_domains_can_be_added_and_replaced() -> None:
         ("version 1.2.3 or v2.0", ()),
         ("https://example.org/a/b.html", ()),
         ("文件 src/主页.py 里", ("src/主页.py",)),
-        ("Makefile and .github/workflows/ci.yml", (".github/workflows/ci.yml",)),
+        ("Makefile and .github/workflows/ci.yml", ("Makefile", ".github/workflows/ci.yml")),
+        ("all of src/api, tests/unit and client/server", ("src/api", "tests/unit")),
+        ("the Dockerfile, .env and .gitignore; all .py files; .NET", ("Dockerfile", ".env", ".gitignore")),
+        (r"edit src\api\orders.py and C:\shop\money.py", ("src/api/orders.py", "/shop/money.py")),
+        ('update "user guide.md" and "python main.py"', ("user guide.md", "main.py")),
+        ("请修改src/订单.py文件和main.py", ("src/订单.py", "main.py")),
+        ("Node.js, next.js, os.path, user.name, foo.bar() and json.py()", ()),
+        ("package.json, tsconfig.build.json; a.py: b.rs", ("package.json", "tsconfig.build.json", "a.py", "b.rs")),
     ],
 )
 def test_paths_are_told_from_prose(text: str, files: tuple[str, ...]) -> None:
@@ -71,6 +83,49 @@ def test_technical_terms_are_kept_whole_and_in_parts() -> None:
 
 def test_other_scripts_have_words_too() -> None:
     assert "分页" in signals("给订单接口添加分页").keywords
+    assert signals("Überweisungen Éditer").keywords == ("überweisungen", "éditer")
+    assert signals("тесты страница σελίδα الصفحة").keywords == ("тесты", "страница", "σελίδα", "الصفحة")
+
+
+def test_words_may_begin_with_digits_and_numbers_are_none() -> None:
+    found = signals("2fa and 3d-secure in 2024, from 2024-01-15 on, with v1.2.3 or 10.4")
+    assert found.keywords == ("2fa", "3d-secure", "3d", "secure")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Überweisungen prüfen",
+        "Проверить переводы клиента",
+        "Έλεγχος πληρωμών πελάτη",
+        "مراجعة تحويلات العميل",
+        "בדיקת העברות לקוח",
+        "ग्राहक भुगतान जाँच",
+        "检查客户转账",
+        "2fa 3d-secure",
+    ],
+)
+def test_a_task_in_the_words_of_a_node_finds_it(said: str, tmp_path: Path) -> None:
+    """Whatever script they are in, by its words and by its tag, and on the map."""
+    with Store(tmp_path / "k.db") as store:
+        knowledge = Knowledge(store, "p")
+        knowledge.add(Node(id="words", type="pattern", summary=said))
+        knowledge.add(Node(id="tag", type="pattern", summary="x", tags=(said.rsplit(maxsplit=1)[-1],)))
+        knowledge.add(Node(id="other", type="pattern", summary="something else"))
+        knowledge.put_entries([MapEntry(component="it", location="it.py", notes=said)])
+        context = context_of(ContextTask(objective=said), knowledge)
+    assert {node.id for node in context.patterns} == {"words", "tag"}
+    assert [entry.location for entry in context.code_references] == ["it.py"]
+
+
+@pytest.mark.parametrize("text", ["Charge credit cards", "a credit-card form", "class CreditCard", "Credit\ncard"])
+def test_a_domain_may_have_several_words(text: str) -> None:
+    """They have to follow each other; it never matched."""
+    known = {"billing": ["credit card"], "order management": []}
+    assert signals(text, domains=known).domains[-1:] == ("billing",)
+    assert "billing" not in signals("A card of credit", domains=known).domains
+    assert signals("Improve order management", domains=known).domains == ("order management",)
+    assert signals("查看信用卡账单", domains={"billing": ["信用卡"]}).domains == ("billing",)
 
 
 @given(st.text())

@@ -13,7 +13,7 @@ from foveate.agents.strategy import ContextStrategy, fenced
 from foveate.errors import ConfigError
 from foveate.knowledge.handoff_text import written
 from foveate.knowledge.models import FileForNext, Gotcha, Handoff, Pattern, Priority
-from foveate.knowledge.signals import paths_in
+from foveate.knowledge.paths import paths_in
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.work.models import FileOperation, Task, TaskStep

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from foveate.knowledge.models import ContextTask
+from foveate.knowledge.paths import paths_in, without_addresses
+from foveate.knowledge.terms import spaced, word_terms
 from foveate.recall.stems import CJK, stem
 from foveate.recall.stopwords import STOPWORDS
-from foveate.recall.tokens import WORD, composed, humps_of, pairs_of
+from foveate.recall.tokens import WORD, composed, humps_of, pairs_of, tokens_of
 
 DOMAINS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -22,15 +25,11 @@ DOMAINS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "testing": ("test", "spec", "mock", "assert", "coverage"),
     }
 )
-# A path has a folder in it, or an ending that files have.
-_PATH: Final = re.compile(
-    r"(?<![\w@:/.-])(?:~|\.{1,2})?/?[\w@.+-]+(?:/[\w@.+-]+)+/?|(?<![\w@/.-])[\w+-][\w.+-]*\.[A-Za-z]\w{0,7}\b"
-)
-_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
-_ABBREVIATION: Final = re.compile(r"^(?:e\.g|i\.e|etc|vs|a\.k\.a|\d+(?:\.\d+)*|v?\d[\w.]*)\.?$", re.IGNORECASE)
-# "and/or" and "read/write" are prose: a path without an ending needs two separators or a dot somewhere.
-_PROSE: Final = re.compile(r"^[A-Za-z]+/[A-Za-z]+$")
-_TERM: Final = re.compile(r"[A-Za-z_][\w+#]*(?:[-.][\w+#]+)*[+#]*")
+# Vowels and accents that stand as signs of their own, as in Hindi, Thai and Arabic: a word does not end there.
+_SIGNS: Final = "".join(chr(code) for code in range(0x300, 0x2000) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+_TERM: Final = re.compile(rf"\w[\w+#{_SIGNS}]*(?:[-.][\w+#{_SIGNS}]+)*[+#]*")
+# Numbers, versions and dates say nothing of what a task is about; "2fa" and "3d" do.
+_ABBREVIATION: Final = re.compile(r"(?:e\.g|i\.e|etc|vs|a\.k\.a|v?\d+(?:\.\w+)+|[\d.+#_-]+)\.?", re.IGNORECASE)
 _MOST: Final = 64
 
 
@@ -46,38 +45,29 @@ class Signals:
 
 
 def extract_signals(task: ContextTask, *, domains: Mapping[str, Sequence[str]] | None = None) -> Signals:
-    """The signals of a task; `domains` are added to those we know, or take their place under the same name."""
+    """The signals of a task; `domains` are added to those we know, or take their place under the same name.
+
+    A domain, or a word that tells of it, may be of several words, which then have to follow each other.
+    """
     text = composed(" ".join((task.name, task.objective, *task.acceptance_criteria)))
     files = paths_in(text)
     keywords = list(dict.fromkeys(_keywords(text)))[:_MOST]
-    stems = tuple(dict.fromkeys(stem(word) for word in keywords))
+    stems = tuple(dict.fromkeys(_stems(keywords)))
     return Signals(
         keywords=tuple(keywords),
         stems=stems,
-        domains=tuple(_domains(stems, {**DOMAINS, **(domains or {})})),
+        domains=tuple(_domains(text, stems, {**DOMAINS, **(domains or {})})),
         files_mentioned=files,
         task_types=(task.type,) if task.type.strip() else (),
     )
 
 
-def paths_in(text: str) -> tuple[str, ...]:
-    """The paths in a text, without addresses, versions and abbreviations."""
-    found = (one.group().rstrip(".,:;") for one in _PATH.finditer(_URL.sub(" ", text)))
-    return tuple(
-        dict.fromkeys(
-            path.removeprefix("./")
-            for path in found
-            if not _ABBREVIATION.match(path) and not _PROSE.match(path) and any(map(str.isalpha, path))
-        )
-    )
-
-
-def _keywords(text: str) -> Iterable[str]:
+def _keywords(text: str) -> Iterator[str]:
     """The words of a text that say something, technical terms whole and in parts, lowercase."""
     for run in CJK.findall(text):
         yield from pairs_of(run)
-    for term in _TERM.findall(CJK.sub(" ", _URL.sub(" ", text))):
-        if _ABBREVIATION.match(term):
+    for term in _TERM.findall(CJK.sub(" ", without_addresses(text))):
+        if _ABBREVIATION.fullmatch(term):
             continue
         parts = WORD.findall(term)
         humps = [hump for part in parts for hump in humps_of(part)]
@@ -93,9 +83,23 @@ def _keywords(text: str) -> Iterable[str]:
                 yield word
 
 
-def _domains(stems: Sequence[str], known: Mapping[str, Sequence[str]]) -> Iterable[str]:
-    said = set(stems)
+def _stems(words: Iterable[str]) -> Iterator[str]:
+    for word in words:
+        yield stem(word)
+        if not word.isascii():
+            # Where signs part a word, an index has its parts.
+            yield from word_terms(word)
+
+
+def _domains(text: str, stems: Sequence[str], known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    said, run = set(stems), _run(text)
     for domain, triggers in known.items():
         # The domain's own name says it best.
-        if said & {stem(word) for word in (domain, *triggers)}:
+        if any(stem(one) in said or (_run(one).strip() and _run(one) in run) for one in (domain, *triggers)):
             yield domain
+
+
+def _run(text: str) -> str:
+    """The stems of a text in their order with spaces around each, so that some that follow each other can be found."""
+    tokens = tokens_of(CJK.sub(" ", text))
+    return spaced((*tokens.words, *tokens.hidden, *(pair for run in CJK.findall(text) for pair in pairs_of(run))))

@@ -1,0 +1,335 @@
+"""Paths: the files that a text names, told from prose, versions, addresses and code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from foveate.recall.stems import CJK_CLASS
+from foveate.recall.stopwords import STOPWORDS
+
+# A path has a folder in it; a name alone needs more to be told from `os.path`, `user.name` and the end of a sentence.
+_PATH: Final = re.compile(
+    r"(?<![\w@:/.-])(?:~|\.{1,2})?/?[\w@.+-]+(?:/[\w@.+-]+)+/?"
+    r"|(?<![\w@/.-])\.?[\w+-][\w.+-]*(?![\w(])"
+)
+_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_VERSION: Final = re.compile(r"^(?:e\.g|i\.e|v?\d[\w.]*)\.?$", re.IGNORECASE)
+_ENDINGS: Final = frozenset(
+    [
+        "adoc",
+        "astro",
+        "avro",
+        "bash",
+        "bat",
+        "bib",
+        "c",
+        "cc",
+        "cfg",
+        "clj",
+        "cljs",
+        "cmake",
+        "cmd",
+        "conf",
+        "config",
+        "cpp",
+        "crt",
+        "cs",
+        "cshtml",
+        "css",
+        "csv",
+        "cu",
+        "cxx",
+        "dart",
+        "db",
+        "diff",
+        "dockerfile",
+        "ejs",
+        "el",
+        "elm",
+        "env",
+        "erb",
+        "erl",
+        "ex",
+        "exs",
+        "fish",
+        "fs",
+        "fsx",
+        "gif",
+        "go",
+        "gql",
+        "gradle",
+        "graphql",
+        "groovy",
+        "h",
+        "haml",
+        "hbs",
+        "hcl",
+        "hh",
+        "hpp",
+        "hrl",
+        "hs",
+        "htm",
+        "html",
+        "hxx",
+        "ico",
+        "ini",
+        "ipynb",
+        "java",
+        "jl",
+        "jpeg",
+        "jpg",
+        "js",
+        "json",
+        "json5",
+        "jsonl",
+        "jsx",
+        "key",
+        "kt",
+        "kts",
+        "less",
+        "lisp",
+        "lock",
+        "log",
+        "lua",
+        "m",
+        "make",
+        "md",
+        "mdx",
+        "mjs",
+        "mk",
+        "ml",
+        "mli",
+        "mm",
+        "nim",
+        "nix",
+        "parquet",
+        "patch",
+        "pdf",
+        "php",
+        "pl",
+        "plist",
+        "png",
+        "po",
+        "prisma",
+        "properties",
+        "proto",
+        "ps1",
+        "pug",
+        "pxd",
+        "py",
+        "pyi",
+        "pyx",
+        "r",
+        "rake",
+        "rb",
+        "re",
+        "rego",
+        "rs",
+        "rst",
+        "sass",
+        "sbt",
+        "scala",
+        "scm",
+        "scss",
+        "sh",
+        "sol",
+        "sql",
+        "sqlite",
+        "svelte",
+        "svg",
+        "swift",
+        "t",
+        "tex",
+        "tf",
+        "tfvars",
+        "thrift",
+        "toml",
+        "ts",
+        "tsv",
+        "tsx",
+        "txt",
+        "v",
+        "vb",
+        "vim",
+        "vue",
+        "wasm",
+        "webp",
+        "xml",
+        "xsd",
+        "yaml",
+        "yml",
+        "zig",
+        "zsh",
+    ]
+)
+# What is called like a file and is none.
+_PRODUCTS: Final = frozenset(
+    f"{name}.js"
+    for name in [
+        "alpine",
+        "angular",
+        "backbone",
+        "chart",
+        "d3",
+        "discord",
+        "ember",
+        "express",
+        "knockout",
+        "moment",
+        "nest",
+        "next",
+        "node",
+        "nuxt",
+        "p5",
+        "pdf",
+        "react",
+        "require",
+        "solid",
+        "socket",
+        "three",
+        "underscore",
+        "vue",
+    ]
+)
+_NAMES: Final = frozenset(
+    [
+        "Brewfile",
+        "Caddyfile",
+        "Containerfile",
+        "Dockerfile",
+        "Gemfile",
+        "GNUmakefile",
+        "Jenkinsfile",
+        "Justfile",
+        "Makefile",
+        "Pipfile",
+        "Podfile",
+        "Procfile",
+        "Rakefile",
+        "Tiltfile",
+        "Vagrantfile",
+        "justfile",
+        "makefile",
+    ]
+)
+_HIDDEN: Final = re.compile(
+    r"^\.(?:env(?:\.\w+)*|git\w+|\w[\w-]*(?:rc|ignore|config)|[\w-]+-versions?|htaccess|profile)$"
+)
+# "and/or" and "read/write" are prose; two words make a path if the first is a folder that projects have.
+_TWO_WORDS: Final = re.compile(r"^[A-Za-z]+/[A-Za-z]+$")
+_FOLDERS: Final = frozenset(
+    [
+        "app",
+        "apps",
+        "assets",
+        "bench",
+        "bin",
+        "cmd",
+        "config",
+        "configs",
+        "crates",
+        "doc",
+        "docs",
+        "examples",
+        "internal",
+        "lib",
+        "libs",
+        "modules",
+        "packages",
+        "pkg",
+        "plugins",
+        "scripts",
+        "spec",
+        "src",
+        "test",
+        "tests",
+        "tools",
+        "vendor",
+    ]
+)
+_BACKSLASHES: Final = re.compile(
+    r"(?<![\w\\])(?:[A-Za-z]:)?\\?[\w.@-]+(?:\\[\w.@-]+)*\\[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b"
+)
+_DRIVE: Final = re.compile(r"^[A-Za-z]:")
+_QUOTED: Final = re.compile(r'["“„«]([\w.@+()/-]+(?: [\w.@+()/-]+){1,2})["”“»]')
+# Before a file these are what is done with it, not a part of its name.
+_DONE_WITH: Final = frozenset(
+    [
+        "bash",
+        "cat",
+        "change",
+        "delete",
+        "edit",
+        "fix",
+        "node",
+        "open",
+        "pytest",
+        "python",
+        "python3",
+        "read",
+        "ruff",
+        "sh",
+        "test",
+    ]
+)
+# Where words stand without spaces, a path begins and ends with letters of another script.
+_GLUED_BEFORE: Final = re.compile(rf"^[{CJK_CLASS}]+(?=[A-Za-z0-9_~@])")
+_GLUED_BEHIND: Final = re.compile(rf"(\.[A-Za-z][A-Za-z0-9]{{0,7}})(?=[{CJK_CLASS}])")
+
+
+def paths_in(text: str) -> tuple[str, ...]:
+    """The paths in a text, each once, in order.
+
+    >>> paths_in("Read src/api, Makefile and orders.py, not os.path or Node.js 1.2")
+    ('src/api', 'Makefile', 'orders.py')
+    """
+    plain = _BACKSLASHES.sub(_slashed, without_addresses(text))
+    spaced: dict[str, str] = {}
+
+    def held(found: re.Match[str]) -> str:
+        if not _is_spaced(found[1]):
+            return found[0]
+        # So that it is found where it stands, and as one.
+        mark = f"held{len(spaced)}.txt"
+        spaced[mark] = found[1]
+        return f" {mark} "
+
+    plain = _GLUED_BEHIND.sub(r"\1 ", _QUOTED.sub(held, plain))
+    return tuple(dict.fromkeys(spaced.get(path, path) for path in _found(plain)))
+
+
+def without_addresses(text: str) -> str:
+    """The text without addresses of the web and the like."""
+    return _URL.sub(" ", text)
+
+
+def _found(text: str) -> Iterator[str]:
+    for one in _PATH.finditer(text):
+        path = _GLUED_BEFORE.sub("", one.group().rstrip(".,:;")).removeprefix("./")
+        if any(map(str.isalpha, path)) and (_is_path(path) if "/" in path else _is_name(path)):
+            yield path
+
+
+def _is_path(path: str) -> bool:
+    return not _TWO_WORDS.match(path) or path.partition("/")[0] in _FOLDERS
+
+
+def _is_name(name: str) -> bool:
+    stem, dot, ending = name.rpartition(".")
+    if not dot or not stem:
+        return name in _NAMES or bool(_HIDDEN.match(name))
+    is_file = ending.lower() in _ENDINGS and not _VERSION.match(name) and name.lower() not in _PRODUCTS
+    return is_file or bool(_HIDDEN.match(name))
+
+
+def _is_spaced(quoted: str) -> bool:
+    """Whether a quotation is the name of a file with spaces in it, and no sentence about one."""
+    *before, last = quoted.split()
+    words = {word.lower() for word in before}
+    return _is_name(last) and not words & (STOPWORDS | _DONE_WITH) and not any(word.endswith(".") for word in before)
+
+
+def _slashed(found: re.Match[str]) -> str:
+    return _DRIVE.sub("", found[0]).replace("\\", "/")
