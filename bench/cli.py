@@ -23,6 +23,7 @@ from bench.outcome import EngineOutcome, GrowthOutcome, RecallOutcome, ReplayOut
 from bench.overview import overview
 from bench.peering import Peer, adapters, contestants, peer_of
 from bench.recall import recall_outcome
+from bench.rehearsal import rehearsed
 from bench.report import refreshed, written
 from bench.stamp import ROOT
 from foveate.errors import FoveateError
@@ -170,12 +171,22 @@ def everything(
 
 @app.command("peers")
 def list_peers() -> None:
-    """Make the environments of all peers, and say which of them run."""
-    table = Table("peer", "versions", "arms")
+    """Make the environments of all peers, and say which of them run and get through a session of every shape."""
+    table = Table("peer", "versions", "arms", "rehearsal")
+    went_wrong = False
     for peer in _peers():
         versions = ", ".join(f"{name} {version}" for name, version in peer.versions.items())
-        table.add_row(peer.name, versions, peer.reason or "\n".join(f"{arm.name}: {arm.call}" for arm in peer.arms))
+        said = rehearsed(peer)
+        went_wrong = went_wrong or any(said.values())
+        table.add_row(
+            peer.name,
+            versions,
+            peer.reason or "\n".join(f"{arm.name}: {arm.call}" for arm in peer.arms),
+            "\n".join(f"{name}: {trouble}" for name, trouble in said.items() if trouble) or ("answers" if said else ""),
+        )
     Console().print(table)
+    if went_wrong:
+        _refuse("some arms do not get through the rehearsal in bench/rehearsal.py; correct their adapters")
 
 
 def _material(logs: Sequence[Path] | None) -> Collected:

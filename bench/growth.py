@@ -31,7 +31,7 @@ from bench.generated import conversation
 from bench.intervals import percentile
 from bench.messages import Message, content_of
 from bench.outcome import Family, GrowthCurve, GrowthOutcome, GrowthPoint
-from bench.peering import PeerError, Timed
+from bench.peering import AdapterError, PeerError, Timed
 from bench.speed import WARM_WORD, live_steps, resident, warm
 from bench.stamp import stamp
 from bench.tokens import message_tokens
@@ -219,6 +219,7 @@ class _Measured:
     spent: tuple[float, ...] = ()
     megabytes: float = 0.0
     stopped: str = ""
+    defect: str = ""
 
 
 def _curve(one: Contestant, lengths: Sequence[int], task: Callable[..., _Task], notes: _Notes) -> GrowthCurve:
@@ -231,6 +232,8 @@ def _curve(one: Contestant, lengths: Sequence[int], task: Callable[..., _Task], 
             measured = _apart(partial(_measured, due))
         except _DiedError as error:
             measured = _Measured(stopped=str(error))
+        if measured.defect:
+            raise AdapterError(measured.defect)
         if measured.stopped:
             stopped = f"at {length:,} messages {measured.stopped}"
             notes.done += len(lengths) - place - 1
@@ -270,6 +273,9 @@ def _measured(task: _Task) -> _Measured:
         return _performed(task)
     except _TooLongError:
         return _Measured(stopped=f"a request took longer than {task.limit:g} s")
+    except AdapterError as error:
+        # Handed on: a process that ends with an error would look like an arm that died.
+        return _Measured(defect=str(error))
     except (FoveateError, PeerError) as error:
         return _Measured(stopped=f"it failed: {error}")
 

@@ -160,7 +160,7 @@ class _Process:
             env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0"},
         )
         self._gone = ""
-        self._kind = PeerError
+        self._kind: type[PeerError] = PeerError
         self._open: list[str] = []
 
     @property

@@ -55,11 +55,12 @@ def rehearsed(peer: Peer, folder: Path = FOLDER) -> dict[str, str]:
 
 
 def _trouble(arm: Contestant, steps: Sequence[Sequence[Chat]] = STEPS) -> str:
-    number = 0
+    done = 0
     try:
         feed = arm.start(Opening(system="You mend programs.", budget=_BUDGET, sizes=Measure()))
-        for number, chats in enumerate(steps, 1):
+        for chats in steps:
             feed(Step(chats=chats, messages=()))
+            done += 1
     except (PeerError, AdapterError) as error:
-        return f"call {number}: {error}"
+        return f"call {done + 1}: {error}"
     return ""

@@ -38,7 +38,7 @@ class Setup:
     arms: tuple[Contestant, ...]
     budgets: tuple[int, ...]
     prices: Prices = field(default_factory=Prices.usual)
-    # Of one arm in one session; some peers take hours for what others do in a second. Calls after that are not measured.
+    # Of one arm in one session; some peers take hours for what others do in a second. What follows is not measured.
     most_seconds: float = 900
 
 

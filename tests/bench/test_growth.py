@@ -26,6 +26,7 @@ ADAPTER = """
     # ///
     import time
 
+    import tiny_peer
     from worker import Arm, serve, timed
 
     class Lane:
@@ -37,12 +38,22 @@ ADAPTER = """
             self.log += new
             self.more.append(bytearray(300_000 * len(new)))
             time.sleep(0.3)
-            if len(self.log) > 200:
-                raise ValueError("as many as that 不行")
-            timed(lambda: time.sleep(0.02))
+            if any(message["content"] == "odd" for message in new):
+                raise KeyError("odd")
+            timed(lambda: tiny_peer.kept(self.log))
             return self.log[-1:]
 
     serve("tiny", ["splintr-rs"], [Arm(name="last", call="last()", start=Lane)])
+"""
+
+
+PEER = """
+    import time
+
+    def kept(log):
+        time.sleep(0.02)
+        if len(log) > 200:
+            raise ValueError("as many as that 不行")
 """
 
 
@@ -135,10 +146,7 @@ def test_an_arm_that_cannot_go_on_ends_its_curve() -> None:
 
 def test_a_peer_is_charged_with_its_own_time_and_memory(tmp_path: Path) -> None:
     """Not with that of its adapter, nor of the pipe; what it raises is the reason why its curve ends."""
-    shutil.copy(peering.FOLDER / "worker.py", tmp_path)
-    (tmp_path / "with_tiny.py").write_text(textwrap.dedent(ADAPTER).lstrip())
-    arms = peering.contestants(peering.peer_of(tmp_path / "with_tiny.py"), tmp_path)
-    peering.end_all()
+    arms = tiny_arms(tmp_path, ADAPTER)
 
     (curve,) = growth_outcome(arms, lengths=(10, 100, 300), steps=2).curves
 
@@ -147,6 +155,23 @@ def test_a_peer_is_charged_with_its_own_time_and_memory(tmp_path: Path) -> None:
     assert [point.messages for point in curve.points] == [10, 100]
     assert all(20 <= time < 250 for point in curve.points for time in (point.cold_ms, point.p50_ms, point.p95_ms))
     assert 15 < curve.points[1].megabytes - curve.points[0].megabytes < 60
+
+
+def test_an_adapter_that_goes_wrong_stops_the_measurement(tmp_path: Path) -> None:
+    """Its peer has done nothing, and its curve must not end for it."""
+    arms = tiny_arms(tmp_path, ADAPTER.replace('== "odd"', '!= ""'))
+    with pytest.raises(peering.AdapterError, match=r"with_tiny\.py went wrong, not its peer: KeyError"):
+        growth_outcome(arms, lengths=(10,), steps=2)
+
+
+def tiny_arms(folder: Path, adapter: str) -> list[Contestant]:
+    """The arm of a small peer, in a folder of its own."""
+    shutil.copy(peering.FOLDER / "worker.py", folder)
+    (folder / "tiny_peer.py").write_text(textwrap.dedent(PEER).lstrip())
+    (folder / "with_tiny.py").write_text(textwrap.dedent(adapter).lstrip())
+    arms = peering.contestants(peering.peer_of(folder / "with_tiny.py"), folder)
+    peering.end_all()
+    return arms
 
 
 @pytest.mark.parametrize("lengths", [(), (3,), (0, 2), (300, 100), (100, 100)])

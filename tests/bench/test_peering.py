@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from bench.arms import Measure
-from bench.peering import PeerError, Timed, adapters, contestants, peer_of, plain
+from bench.peering import AdapterError, PeerError, Timed, TooSlowError, adapters, contestants, peer_of, plain
+from bench.rehearsal import STEPS, rehearsed
 
 from bench import peering
 from foveate.lab.chat import Chat, call
@@ -21,6 +22,7 @@ ADAPTER = """
     import os
     import time
 
+    import tiny_peer
     from worker import Arm, count, serve, timed, tokens
 
     class Last:
@@ -33,8 +35,12 @@ ADAPTER = """
             self.log += new
             if any(message["content"] == "die" for message in new):
                 os._exit(3)
+            if any(message["content"] == "odd" for message in new):
+                raise KeyError("odd")
             if any(message["content"] == "fail" for message in new):
-                raise ValueError("没有")
+                timed(tiny_peer.failed)
+            if any(message["content"] == "call back" for message in new):
+                timed(lambda: tiny_peer.asked(lambda: {}["back"]))
             if any(message["content"] == "hang" for message in new):
                 time.sleep(60)
             print("a peer may print what it likes")
@@ -43,10 +49,19 @@ ADAPTER = """
     serve("tiny", ["splintr-rs"], [Arm(name="last", call="last(2)", start=Last, note="for tests")])
 """
 
+PEER = """
+    def failed():
+        raise ValueError("没有")
+
+    def asked(count):
+        return count()
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     shutil.copy(peering.FOLDER / "worker.py", tmp_path)
+    (tmp_path / "tiny_peer.py").write_text(textwrap.dedent(PEER).lstrip())
     (tmp_path / "with_tiny.py").write_text(textwrap.dedent(ADAPTER).lstrip())
     yield tmp_path
     peering.end_all()
@@ -100,6 +115,22 @@ def test_an_error_of_a_peer_is_its_result_and_it_goes_on(folder: Path) -> None:
     assert fed(feed, user("on"))[-2] == user("on")
 
 
+@pytest.mark.parametrize(("text", "said"), [("odd", "KeyError: 'odd'"), ("call back", "KeyError: 'back'")])
+def test_an_error_of_an_adapter_is_no_failure_of_its_peer(folder: Path, text: str, said: str) -> None:
+    """Not even if the peer called back into it: it stops the run, and says whose it is."""
+    with pytest.raises(AdapterError, match=rf"with_tiny\.py went wrong, not its peer: {said}"):
+        fed(begun(folder), user(text))
+
+
+def test_instructions_that_a_peer_gives_back_as_those_of_the_system_are_as_they_were(folder: Path) -> None:
+    """Most peers know one of the two roles."""
+    adapter = folder / "with_tiny.py"
+    text = adapter.read_text().replace("self.log += new", 'self.log += [{**one, "role": "system"} for one in new]')
+    adapter.write_text(text)
+    told: Chat = {"role": "developer", "content": "in English"}
+    assert fed(begun(folder), told)[-2] is told
+
+
 def test_a_peer_that_dies_is_out_for_the_session_and_back_for_the_next(folder: Path) -> None:
     feed = begun(folder)
     with pytest.raises(PeerError, match="it ended"):
@@ -112,8 +143,10 @@ def test_a_peer_that_dies_is_out_for_the_session_and_back_for_the_next(folder: P
 def test_a_peer_that_takes_too_long_is_given_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     feed = begun(folder)
     monkeypatch.setattr(peering, "STEP_SECONDS", 0.5)
-    with pytest.raises(PeerError, match=r"no answer within 0\.5 seconds"):
+    with pytest.raises(TooSlowError, match=r"no answer within 0\.5 seconds"):
         fed(feed, user("hang"))
+    with pytest.raises(TooSlowError):
+        fed(feed, user("on"))
 
 
 def test_a_peer_that_cannot_be_installed_is_listed_with_the_reason(folder: Path) -> None:
@@ -124,6 +157,23 @@ def test_a_peer_that_cannot_be_installed_is_listed_with_the_reason(folder: Path)
 
     assert peer.arms == ()
     assert "splintr-rs" in peer.reason
+
+
+def test_a_rehearsal_says_which_call_went_wrong(folder: Path) -> None:
+    adapter = folder / "with_tiny.py"
+    assert rehearsed(peer_of(adapter), folder) == {"tiny-last": ""}
+
+    peering.end_all()
+    adapter.write_text(adapter.read_text().replace('== "odd"', '== "Be brief."'))
+    (said,) = rehearsed(peer_of(adapter), folder).values()
+    assert said.startswith("call 5: ") and "KeyError" in said
+
+
+def test_a_rehearsal_has_every_role_and_shape_of_content() -> None:
+    chats = [chat for step in STEPS for chat in step]
+    assert {chat["role"] for chat in chats} == {"developer", "system", "user", "assistant", "tool"}
+    assert {type(chat["content"]) for chat in chats} == {str, list, type(None)}
+    assert any(len(chat.get("tool_calls", ())) > 1 for chat in chats)
 
 
 def test_messages_go_to_peers_as_texts() -> None:
@@ -147,6 +197,7 @@ def test_a_real_peer_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest of them, from its own environment."""
     peer = peer_of(peering.FOLDER / "with_langchain.py")
     assert not peer.reason, peer.reason
+    assert set(rehearsed(peer).values()) == {""}
     for arm in contestants(peer):
         feed = arm.start(Opening(system="be brief", budget=900, sizes=Measure()))
         made = fed(feed, user("go"), {"role": "assistant", "content": "done"}, user("沉默是金"))

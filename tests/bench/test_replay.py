@@ -117,13 +117,15 @@ def test_a_session_that_no_arm_could_send_is_left_out(script: Script) -> None:
     assert (large.left_out, len(large.sessions)) == (0, 1)
 
 
-def test_an_arm_that_takes_too_long_is_given_up_and_keeps_nothing_more(script: Script) -> None:
+def test_calls_of_an_arm_that_takes_too_long_are_not_measured_and_count_for_nobody(script: Script) -> None:
     setup = Setup(arms=(BASELINE,), budgets=(2_000,), most_seconds=0)
     (run,) = runs(list(material_of(script).sessions), setup, jobs=1)
     (tally,) = run.tallies["untouched"]
 
-    assert (tally.sent, tally.failed) == (1, tally.calls - 1)
-    assert "given up" in run.problems["untouched"][0]
+    assert (tally.calls, tally.sent, tally.failed) == (1, 1, 0)
+    assert tally.unmeasured == len(script.calls) - 1
+    assert tally.kept == tally.references
+    assert "not measured: given up" in run.problems["untouched"][0]
 
 
 @NEEDS_DATA
