@@ -148,11 +148,17 @@ def test_without_knowledge_nothing_is_known() -> None:
 
 def test_of_the_code_only_what_fits_half_as_well_as_the_best_is_counted() -> None:
     """That hundreds of files share some word with a task says nothing."""
+    assert compute_context(TASK, full()).left_out["code_references"] == 6
+
+
+def test_of_the_code_noise_is_not_shown() -> None:
+    """What fits far worse than the best took all places up to the limit; three are shown in any case."""
     source = full()
-    assert compute_context(TASK, source).left_out["code_references"] == 6
-    source.entries = [source.entries[0], *((entry, 2.0) for entry, _ in source.entries[1:])]
+    source.entries = [(source.entries[0][0], 10.0), *((entry, 1.8) for entry, _ in source.entries[1:])]
     few = compute_context(TASK, source)
-    assert "code_references" not in few.left_out and len(few.code_references) == 10
+    assert "code_references" not in few.left_out and len(few.code_references) == few.computed.map_kept == 3
+    source.entries[1:6] = [(entry, 4.0) for entry, _ in source.entries[1:6]]
+    assert len(compute_context(TASK, source).code_references) == 6
 
 
 def test_what_was_computed_is_rendered() -> None:
@@ -203,9 +209,82 @@ def test_a_bar_in_a_cell_does_not_break_the_table() -> None:
     assert "| `src/p0.py` | part 0 | a \\| b |" in text
 
 
-def test_warnings_are_shown_by_severity() -> None:
+def test_of_warnings_that_fit_alike_the_gravest_comes_first() -> None:
     source = Source(hits=[node("gotcha", 1, severity="low"), node("gotcha", 2), node("gotcha", 3, severity="high")])
     assert [one.id for one in compute_context(TASK, source).warnings] == ["gotcha-3", "gotcha-2", "gotcha-1"]
+
+
+def test_a_warning_that_fits_is_not_displaced_by_graver_ones_that_hardly_do() -> None:
+    """Severity came before relevance, and three words in passing before the very thing."""
+    weak = [Hit(node("gotcha", number, severity="high").node, 1.03) for number in range(1, 6)]
+    source = Source(hits=[Hit(node("gotcha", 9, severity="medium").node, 14.5), *weak])
+    for complexity in LIMITS:
+        assert compute_context(TASK, source, complexity=complexity).warnings[0].id == "gotcha-9"
+
+
+def handing(task_id: str, **lists: object) -> JournalTask:
+    handoff = Handoff(outcome="completed", **lists)  # type: ignore[arg-type]
+    return JournalTask(id=task_id, name=task_id, status="completed", summary=f"did {task_id}", handoff=handoff)
+
+
+def test_of_inherited_warnings_the_gravest_stay() -> None:
+    """Whichever dependency they are from; of equals those that share words with the task."""
+    first = [Gotcha(issue=f"trap {number}") for number in range(3)]
+    second = [Gotcha(issue="the endpoints hang"), Gotcha(issue="the disk burns", severity="high")]
+    source = Source(tasks={"T0": handing("T0", gotchas=(*first,)), "T1": handing("T1", gotchas=(*second,))})
+    context = compute_context(replace_dependencies(("T0", "T1")), source)
+    assert [one.issue for one in context.inherited_warnings] == ["the disk burns", "the endpoints hang", "trap 0"]
+    assert context.left_out["inherited_warnings"] == 2
+
+
+def test_of_inherited_patterns_those_about_the_task_stay() -> None:
+    many = tuple(Pattern(pattern=f"way {number}") for number in range(6))
+    source = Source(
+        tasks={
+            "T0": handing("T0", patterns_discovered=many),
+            "T1": handing("T1", patterns_discovered=(Pattern(pattern="Endpoints return a cursor"),)),
+        }
+    )
+    context = compute_context(replace_dependencies(("T0", "T1")), source)
+    assert [one.pattern for one in context.inherited_patterns][:2] == ["Endpoints return a cursor", "way 0"]
+
+
+def test_what_a_dependency_does_not_pass_on_is_not_told_by_the_graph() -> None:
+    """Its gotchas of low severity are left out, until somebody says that they are graver."""
+    source = Source(tasks={"T0": handing("T0", gotchas=(Gotcha(issue="logs are long", severity="low"),))})
+    task = replace_dependencies(("T0",))
+    for severity, told in (("low", 0), ("high", 1)):
+        source.hits = [Hit(Node(id="g", type="gotcha", summary="Logs are long", severity=severity))]
+        assert len(compute_context(task, source).warnings) == told
+    source.hits = [Hit(Node(id="g", type="gotcha", summary="Logs are lost", severity="low"))]
+    assert len(compute_context(task, source).warnings) == 1
+
+
+def test_one_long_handoff_does_not_erase_what_it_hands_over() -> None:
+    """Of many files some are shown and the others counted; no task goes for them."""
+    files = tuple(FileForNext(file=f"src/part{number}.py", reason="r" * 150) for number in range(120))
+    tasks = {"T0": handing("T0", dependencies_for_next=files), "T1": handing("T1", dependencies_for_next=files[:2])}
+    context = compute_context(replace_dependencies(("T0", "T1")), Source(tasks=tasks))
+    text = rendered(context, budget=100_000)
+    assert text.count("src/part") == 12 and "- `src/part9.py`: " + "r" * 150 + "\n(110 more files left out)\n" in text
+    short, data = rendered(context, budget=400), shortened(context, budget=400)
+    assert "#### T0\ndid T0\n\n**Files to Read:**\n- `src/part0.py`" in short and "\n\n#### T1\ndid T1\n" in short
+    assert counter_for(None).count(short) <= 400
+    assert [len(one.files_to_read) + one.files_left_out for one in data.prior_work] == [120, 2]
+    assert rendered(data, budget=400) == short and "#### T0\ndid T0" in rendered(context, budget=200)
+
+
+def test_prior_work_without_a_summary_and_with_odd_names_keeps_its_form() -> None:
+    odd = JournalTask(id="T0", name="A", status="completed", handoff=Handoff(outcome="completed"))
+    named = handing("T1", dependencies_for_next=(FileForNext(file="a`b.py"),))
+    context = compute_context(replace_dependencies(("T0", "T1")), Source(tasks={"T0": odd, "T1": named}))
+    assert "### Prior Work\n#### A\n\n#### T1\ndid T1\n\n**Files to Read:**\n- `a'b.py`\n\n###" in rendered(context)
+
+
+def test_a_warning_of_the_graph_says_what_helps() -> None:
+    """As one from a dependency does."""
+    source = Source(hits=[node("gotcha", 1, severity="high", rationale="step aside")])
+    assert "- ⚠️ **high**: gotcha number 1 → step aside\n" in rendered(compute_context(TASK, source))
 
 
 def test_the_empty_state_is_said_in_the_words_of_the_format() -> None:

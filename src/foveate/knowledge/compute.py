@@ -12,11 +12,13 @@ from foveate.knowledge.models import (
     ContextTask,
     FileForNext,
     Gotcha,
+    Handoff,
     JournalTask,
     MapEntry,
     Node,
     NodeType,
     Pattern,
+    Priority,
     Question,
 )
 from foveate.knowledge.signals import Signals, extract_signals
@@ -39,9 +41,15 @@ LIMITS: Final[Mapping[Complexity, Limits]] = MappingProxyType(
 )
 # More than the largest limit of any kind, so that limits decide at the end and not the query.
 _WANTED: Final = 20
-# Hundreds of files share some word with a task. Only those that fit half as well as the best are worth being counted
-# where they are left out: a number that is always large tells nobody anything.
+# Hundreds of files share some word with a task. Those that fit less than this share of the best are noise: of the
+# files that commits changed, all that are among the first ten fit better. A few are shown in any case.
+_NOISE: Final = 0.3
+_FEWEST: Final = 3
+# And only those that fit half as well as the best are worth being counted where they are left out: a number that is
+# always large tells nobody anything.
 _REACH: Final = 0.5
+# A grave warning counts more than a mild one that fits as well, and less than one that fits much better.
+_GRAVITY: Final[Mapping[Priority, float]] = MappingProxyType({"high": 1.25, "medium": 1.0, "low": 0.75})
 
 
 class Scored(Protocol):
@@ -85,7 +93,7 @@ class Relevant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorTask:
-    """What a dependency hands over."""
+    """What a dependency hands over; of the files to read some may have been left out."""
 
     task_id: str
     name: str
@@ -94,14 +102,19 @@ class PriorTask:
     patterns: tuple[Pattern, ...] = ()
     gotchas: tuple[Gotcha, ...] = ()
     questions: tuple[Question, ...] = ()
+    files_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """The dependencies of a task that are completed, and those that are not, with their state."""
+    """The dependencies of a task that are completed, and those that are not, with their state.
+
+    `unsaid` are the gotchas that completed ones do not pass on, as they are of low severity.
+    """
 
     done: tuple[PriorTask, ...] = ()
     incomplete: tuple[tuple[str, str], ...] = ()
+    unsaid: tuple[Gotcha, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,24 +208,26 @@ def dependency_context(task: ContextTask, known: Callable[[str], JournalTask | N
     """What completed dependencies hand over; the others are reported, not passed over."""
     done: list[PriorTask] = []
     incomplete: list[tuple[str, str]] = []
+    unsaid: list[Gotcha] = []
     for task_id in dict.fromkeys(task.dependencies):
         found = known(task_id)
         if found is None or found.status != "completed":
             incomplete.append((task_id, "unknown" if found is None else found.status))
             continue
-        handoff = found.handoff
+        handoff = found.handoff or Handoff(outcome="completed")
+        unsaid += [one for one in handoff.gotchas if one.severity == "low"]
         done.append(
             PriorTask(
                 task_id=task_id,
                 name=found.name or task_id,
                 summary=found.summary,
-                files_to_read=handoff.dependencies_for_next if handoff is not None else (),
-                patterns=handoff.patterns_discovered if handoff is not None else (),
-                gotchas=tuple(one for one in handoff.gotchas if one.severity != "low") if handoff is not None else (),
-                questions=tuple(one for one in handoff.open_questions if one.blocking) if handoff is not None else (),
+                files_to_read=handoff.dependencies_for_next,
+                patterns=handoff.patterns_discovered,
+                gotchas=tuple(one for one in handoff.gotchas if one.severity != "low"),
+                questions=tuple(one for one in handoff.open_questions if one.blocking),
             )
         )
-    return Dependencies(done=tuple(done), incomplete=tuple(incomplete))
+    return Dependencies(done=tuple(done), incomplete=tuple(incomplete), unsaid=tuple(unsaid))
 
 
 def assembled(
@@ -221,43 +236,38 @@ def assembled(
     dependencies: Dependencies,
     code: Code,
 ) -> ComputedContext:
-    """Everything that was found, nothing cut yet; what is inherited is not said a second time by the graph."""
-    inherited_patterns = _distinct(
-        (one for prior in dependencies.done for one in prior.patterns), lambda one: one.pattern
-    )
-    inherited_warnings = _distinct((one for prior in dependencies.done for one in prior.gotchas), lambda one: one.issue)
-    said = {_words(one.pattern) for one in inherited_patterns} | {_words(one.issue) for one in inherited_warnings}
+    """Everything that was found, most relevant first, nothing cut yet; what is inherited is not said a second time."""
+    patterns, warnings = _inherited_patterns(signals, dependencies), _inherited_warnings(signals, dependencies)
+    said = {_words(one.pattern) for one in patterns} | {_words(one.issue) for one in warnings}
     shown = {prior.task_id for prior in dependencies.done} | {task_id for task_id, _ in dependencies.incomplete}
-    best = max((score for _, score in code.ranked), default=0.0)
+    computed = Computed(
+        signals=signals,
+        nodes_matched=len(knowledge.scores),
+        patterns_found=len(knowledge.patterns),
+        gotchas_found=len(knowledge.gotchas),
+        decisions_found=len(knowledge.decisions),
+        dependencies=tuple(prior.task_id for prior in dependencies.done),
+        incomplete=dependencies.incomplete,
+        patterns_inherited=len(patterns),
+        warnings_inherited=len(warnings),
+        map_entries=code.total,
+        map_in_reach=_above(_REACH, code),
+        top_score=max((score for _, score in code.ranked), default=0.0),
+    )
     return ComputedContext(
         patterns=tuple(node for node in knowledge.patterns if _words(node.summary) not in said),
-        warnings=tuple(
-            sorted((node for node in knowledge.gotchas if _words(node.summary) not in said), key=_severity(knowledge))
-        ),
+        warnings=_warnings(knowledge, dependencies, said),
         decisions=knowledge.decisions,
         related_tasks=tuple(node for node in knowledge.related_tasks if node.id not in shown),
         prior_work=dependencies.done,
-        inherited_patterns=inherited_patterns,
-        inherited_warnings=inherited_warnings,
+        inherited_patterns=patterns,
+        inherited_warnings=warnings,
         questions=_distinct((one for prior in dependencies.done for one in prior.questions), lambda one: one.question),
-        code_references=tuple(entry for entry, _ in code.ranked),
+        code_references=tuple(entry for entry, _ in code.ranked[: max(_above(_NOISE, code), _FEWEST)]),
         incomplete=dependencies.incomplete,
         # Of the code only what is in reach is counted.
         at_least=tuple(sorted({*knowledge.cut, "code_references"})),
-        computed=Computed(
-            signals=signals,
-            nodes_matched=len(knowledge.scores),
-            patterns_found=len(knowledge.patterns),
-            gotchas_found=len(knowledge.gotchas),
-            decisions_found=len(knowledge.decisions),
-            dependencies=tuple(prior.task_id for prior in dependencies.done),
-            incomplete=dependencies.incomplete,
-            patterns_inherited=len(inherited_patterns),
-            warnings_inherited=len(inherited_warnings),
-            map_entries=code.total,
-            map_in_reach=sum(score >= _REACH * best for _, score in code.ranked),
-            top_score=best,
-        ),
+        computed=computed,
     )
 
 
@@ -275,16 +285,58 @@ def limited(context: ComputedContext, limits: Limits) -> ComputedContext:
         "code_references": limits.code_references,
     }
     changes: dict[str, Any] = {name: getattr(context, name)[:limit] for name, limit in most.items()}
+    changes["prior_work"] = tuple(with_files(one, limits.code_references) for one in changes["prior_work"])
     found = {name: len(getattr(context, name)) for name in most} | {"code_references": context.computed.map_in_reach}
     left_out = {name: extra for name, limit in most.items() if (extra := found[name] - limit) > 0}
-    kept = min(len(context.code_references), limits.code_references)
+    kept = len(changes["code_references"])
     return replace(context, **changes, left_out=left_out, computed=replace(context.computed, map_kept=kept))
 
 
-def _severity(knowledge: Relevant) -> Callable[[Node], tuple[int, float]]:
-    """High before medium before low, and within each what fits best."""
-    ranks = {"high": 0, "medium": 1, "low": 2}
-    return lambda node: (ranks[node.severity or "medium"], -knowledge.scores.get(node.id, 0.0))
+def with_files(task: PriorTask, most: int) -> PriorTask:
+    """The task with at most so many files to read, and how many more there are."""
+    more = len(task.files_to_read) - most
+    if more <= 0:
+        return task
+    return replace(task, files_to_read=task.files_to_read[:most], files_left_out=task.files_left_out + more)
+
+
+def _inherited_patterns(signals: Signals, dependencies: Dependencies) -> tuple[Pattern, ...]:
+    """What has most words in common with the task first, else in the order of the dependencies."""
+    found = _distinct((one for prior in dependencies.done for one in prior.patterns), lambda one: one.pattern)
+    return tuple(sorted(found, key=lambda one: -_in_common(signals, one.pattern, *one.applies_to)))
+
+
+def _inherited_warnings(signals: Signals, dependencies: Dependencies) -> tuple[Gotcha, ...]:
+    """The gravest first: who depends on a task is concerned by them all, whatever words they are in."""
+    gravest = sorted(
+        (one for prior in dependencies.done for one in prior.gotchas),
+        key=lambda one: (-_GRAVITY[one.severity], -_in_common(signals, one.issue, one.mitigation)),
+    )
+    return _distinct(gravest, lambda one: one.issue)
+
+
+def _warnings(knowledge: Relevant, dependencies: Dependencies, said: Collection[frozenset[str]]) -> tuple[Node, ...]:
+    """The gotchas of the graph, without what dependencies say already or thought not worth passing on."""
+    unsaid = {_words(one.issue) for one in dependencies.unsaid}
+
+    def is_new(node: Node) -> bool:
+        words = _words(node.summary)
+        return words not in said and not (node.severity == "low" and words in unsaid)
+
+    def fit(node: Node) -> float:
+        return knowledge.scores.get(node.id, 0.0) * _GRAVITY[node.severity or "medium"]
+
+    return tuple(sorted(filter(is_new, knowledge.gotchas), key=lambda node: -fit(node)))
+
+
+def _above(share: float, code: Code) -> int:
+    """How many places fit at least so much of how well the best does."""
+    best = max((score for _, score in code.ranked), default=0.0)
+    return sum(score >= share * best for _, score in code.ranked)
+
+
+def _in_common(signals: Signals, *texts: str) -> int:
+    return len(_words(" ".join(texts)) & set(signals.stems))
 
 
 def _distinct(items: Iterable[T], text: Callable[[T], str]) -> tuple[T, ...]:

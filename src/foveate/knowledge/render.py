@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from foveate.budget.tokens import TokenCounter, counter_for
 from foveate.errors import ConfigError
-from foveate.knowledge.compute import ComputedContext, PriorTask
+from foveate.knowledge.compute import ComputedContext, PriorTask, with_files
 from foveate.knowledge.models import SUMMARY
 from foveate.log.sections import ContextSection
 
@@ -44,6 +44,38 @@ class _Part:
             body.append(f"({'at least ' if self.at_least else ''}{self.left_out} more left out)")
         return "\n".join([f"### {self.title}", *body]) if body else ""
 
+    def give_way(self) -> None:
+        """Leave out what is least relevant."""
+        self.lines.pop()
+        self.left_out += 1
+
+    def kept(self, items: Sequence[Any]) -> tuple[Any, ...]:
+        """Of the items that lines stand for those that are still there."""
+        return tuple(items[: len(self.lines)])
+
+
+@dataclass(slots=True)
+class _PriorPart(_Part):
+    """Prior work: a task that has many files to read gives up some of them before any task goes."""
+
+    tasks: list[PriorTask] = field(default_factory=list)
+
+    def give_way(self) -> None:
+        """Leave out a file of the task that has most, the last task, and at the very end what is left of the first."""
+        longest = max(range(len(self.tasks)), key=lambda at: len(self.tasks[at].files_to_read))
+        files = len(self.tasks[longest].files_to_read)
+        if files > 1 or (files and len(self.tasks) == 1):
+            self.tasks[longest] = with_files(self.tasks[longest], files - 1)
+            self.lines[longest] = _prior(self.tasks[longest], first=longest == 0)
+        else:
+            self.tasks.pop()
+            self.lines.pop()
+            self.left_out += 1
+
+    def kept(self, items: Sequence[Any]) -> tuple[Any, ...]:
+        """The tasks with the files that are still there."""
+        return tuple(self.tasks)
+
 
 def rendered(context: ComputedContext, *, budget: int = BUDGET, counter: TokenCounter | None = None) -> str:
     """The context in words, no longer than `budget` tokens; what is least relevant goes first, and is counted."""
@@ -55,7 +87,7 @@ def shortened(
 ) -> ComputedContext:
     """The context with what `rendered` says of it, for who wants it as data."""
     parts = _within(context, budget, counter)
-    changes: dict[str, Any] = {part.kind: getattr(context, part.kind)[: len(part.lines)] for part in parts}
+    changes: dict[str, Any] = {part.kind: part.kept(getattr(context, part.kind)) for part in parts}
     return replace(context, **changes, left_out={part.kind: part.left_out for part in parts if part.left_out})
 
 
@@ -118,8 +150,7 @@ def _within(context: ComputedContext, budget: int, counter: TokenCounter | None)
         longest = max(parts, key=lambda part: sum(map(len, part.lines)))
         if not longest.lines:
             break
-        longest.lines.pop()
-        longest.left_out += 1
+        longest.give_way()
     return parts
 
 
@@ -136,19 +167,18 @@ def _parts(context: ComputedContext) -> Iterator[_Part]:
     yield part("patterns", "Patterns to Follow", patterns, _NO_PATTERNS)
     inherited = [f"- **{_line(one.pattern)}**{_see(one.location)}" for one in context.inherited_patterns]
     yield part("inherited_patterns", "Patterns from Dependencies", inherited)
-    warnings = [f"- ⚠️ **{node.severity or 'medium'}**: {_line(node.summary)}" for node in context.warnings]
+    warnings = [_warning(node.severity, node.summary, node.rationale) for node in context.warnings]
     yield part("warnings", "Warnings", warnings, _NO_WARNINGS)
-    passed_on = [
-        f"- ⚠️ **{one.severity}**: {_line(one.issue)}{f' → {_line(one.mitigation)}' if one.mitigation.strip() else ''}"
-        for one in context.inherited_warnings
-    ]
+    passed_on = [_warning(one.severity, one.issue, one.mitigation) for one in context.inherited_warnings]
     yield part("inherited_warnings", "Warnings from Dependencies", passed_on)
     decisions = [
         f"- {_line(node.summary)}{f' ({_line(node.rationale)})' if node.rationale else ''}"
         for node in context.decisions
     ]
     yield part("decisions", "Relevant Decisions", decisions)
-    yield part("prior_work", "Prior Work", [_prior(one) for one in context.prior_work])
+    prior = [_prior(one, first=at == 0) for at, one in enumerate(context.prior_work)]
+    more = context.left_out.get("prior_work", 0)
+    yield _PriorPart("prior_work", "Prior Work", prior, left_out=more, tasks=list(context.prior_work))
     missing = [f"- {_line(task)}: {state}" for task, state in context.incomplete]
     yield part("incomplete", "Dependencies Not Completed", missing)
     related = [f"- {_line(node.id)}: {_line(node.summary)}" for node in context.related_tasks]
@@ -165,14 +195,26 @@ def _parts(context: ComputedContext) -> Iterator[_Part]:
     yield part("questions", "Open Questions (Blocking)", questions, head=_QUESTIONS)
 
 
-def _prior(task: PriorTask) -> str:
-    lines = [f"#### {_line(task.name)}", _line(task.summary, 400)]
+def _prior(task: PriorTask, *, first: bool) -> str:
+    """What a task hands over; a blank line stands before all but the first."""
+    lines = [*([] if first else [""]), f"#### {_line(task.name)}"]
+    if task.summary.strip():
+        lines.append(_line(task.summary, 400))
     if task.files_to_read:
-        reasons = (
-            f"- `{_line(one.file)}`{f': {_line(one.reason)}' if one.reason else ''}" for one in task.files_to_read
-        )
-        lines += ["", "**Files to Read:**", *reasons]
-    return "\n".join(line for line in lines if line or len(lines) > 2)
+        lines += ["", "**Files to Read:**", *(f"- `{_code(one.file)}`{_why(one.reason)}" for one in task.files_to_read)]
+    if task.files_left_out:
+        lines.append(f"({task.files_left_out} more {'file' if task.files_left_out == 1 else 'files'} left out)")
+    return "\n".join(lines)
+
+
+def _warning(severity: str | None, issue: str, mitigation: str | None) -> str:
+    """A gotcha and what helps, which the graph keeps as its rationale."""
+    helps = f" → {_line(mitigation)}" if mitigation and mitigation.strip() else ""
+    return f"- ⚠️ **{severity or 'medium'}**: {_line(issue)}{helps}"
+
+
+def _why(reason: str) -> str:
+    return f": {_line(reason)}" if reason.strip() else ""
 
 
 def _see(location: str | None) -> str:
@@ -187,7 +229,12 @@ def _line(text: str, most: int = 2 * SUMMARY) -> str:
 
 def _cell(text: str) -> str:
     """A text that cannot break the table it stands in."""
-    return _line(text).replace("\\", "\\\\").replace("|", "\\|").replace("`", "'")
+    return _code(text).replace("\\", "\\\\").replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    """A text that cannot break the quotation it stands in."""
+    return _line(text).replace("`", "'")
 
 
 def _listed(items: Sequence[str]) -> str:
