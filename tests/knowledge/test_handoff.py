@@ -59,6 +59,18 @@ def test_the_whole_schema_is_read_bare_fenced_below_a_heading_and_as_json() -> N
         ),
         ("outcome: completed\nfiles_created: [{path: ../x}]", "relative to the project"),
         ("outcome: completed\nfiles_created: [{path: 'C:\\x'}]", "relative to the project"),
+        ("outcome: completed\nfiles_created: [{path: '\\\\server\\x'}]", "relative to the project"),
+        ("outcome: completed\nfiles_created: [{path: 'file:///etc/x'}]", "relative to the project"),
+        ("outcome: completed\nfiles_created: [{path: $HOME/x}]", "relative to the project"),
+        ("outcome: completed\nfiles_created: [{path: '%APPDATA%\\x'}]", "relative to the project"),
+        ('outcome: completed\nfiles_created: [{path: "a\\nb"}]', "give the path in one line"),
+        (
+            "outcome: completed\ngotchas: [{issue: x, discovered_in: /srv/x.py}]",
+            "`gotchas[0].discovered_in` is '/srv/x.py'; give a path relative",
+        ),
+        ("outcome: failed\noutcome: completed", "`outcome` is there twice; say it once"),
+        ('{"outcome": "failed", "outcome": "completed"}', "`outcome` is there twice; say it once"),
+        ("outcome: completed\nsalvaged: true", "`salvaged` is no field"),
         (
             "outcome: completed\nfiles_modified: [{path: x, lines: '9-3'}]",
             "`files_modified[0].lines` is '9-3'; give a range such as 10-42",
@@ -216,7 +228,7 @@ def test_faults_of_form_are_all_named_at_once() -> None:
         "`gotchas[0].severity` is 'huge'; known are high, low, medium",
         "`gotchas[1]` is 'rounds'; give fields: issue, mitigation, severity, discovered_in, id",
         "`blockers` is 'none'; give a list",
-        f"`id` is no field; known are {', '.join((*FIELDS, 'salvaged'))}",
+        f"`id` is no field; known are {', '.join(FIELDS)}",
     ]
 
 
@@ -266,11 +278,8 @@ def test_free_text_is_salvaged_by_its_cues_and_marked() -> None:
     assert [one.pattern for one in handoff.patterns_discovered] == ["Always use the money helper."]
     assert [one.step for one in handoff.suggested_next_steps] == ["Next: write the migration."]
     assert [one.question for one in handoff.open_questions] == ["Is it unclear which currency is meant?"]
-    assert [(one.file, one.reason) for one in handoff.dependencies_for_next] == [
-        ("src/cache.py", "Watch out for the cache in src/cache.py, it is stale.")
-    ]
-    assert handoff.outcome == "completed"
-    assert salvaged_handoff("It failed: could not connect").outcome == "partial"
+    assert [one.file for one in handoff.dependencies_for_next] == ["src/cache.py"]
+    assert handoff.outcome == "partial"
 
 
 def test_a_handoff_that_is_right_needs_no_salvage() -> None:
@@ -278,6 +287,90 @@ def test_a_handoff_that_is_right_needs_no_salvage() -> None:
     assert not found.handoff.salvaged and found.problems == ()
 
 
-@given(st.text())
+def test_faults_of_form_do_not_hide_the_rules_that_are_broken_beside_them() -> None:
+    """Whoever mends a handoff is told everything the first time: form, paths, ranges, tags and conditions."""
+    with pytest.raises(HandoffError) as caught:
+        parse_handoff(
+            "outcome: partial\nfiles_modified: [{path: /srv/a.py, change_type: move, lines: 9-3}]\n"
+            "patterns_discovered: [{pattern: x, applies_to: [A B]}, 7]\nblockers: [{blocker: ' '}]"
+        )
+    assert list(caught.value.problems) == [
+        "`files_modified[0].change_type` is 'move'; known are add, delete, modify, refactor",
+        "`patterns_discovered[1]` is 7; give fields: pattern, location, applies_to, id",
+        "`outcome` partial needs `suggested_next_steps`",
+        "`files_modified[0].path` is '/srv/a.py'; give a path relative to the project",
+        "`files_modified[0].lines` is '9-3'; give a range such as 10-42, or all",
+        "`patterns_discovered[0].applies_to` has 'A B'; tags are lowercase with hyphens",
+        "`blockers[0].blocker` is blank; say what it is, or leave the item out",
+    ]
+
+
+def test_names_that_frameworks_give_files_are_paths() -> None:
+    given = "outcome: completed\nfiles_created: [{path: routes/$id.tsx}, {path: $lib/x.ts}, {path: 'src/a b.py'}]"
+    assert len(parse_handoff(given).files_created) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("The endpoint is done.", "completed"),
+        ("Added paging. All tests pass.", "completed"),
+        ("It works now. Next: write the migration.", "completed"),
+        ("Fixed the rounding of refunds; the cache is not touched.", "completed"),
+        ("We did not finish. Nothing works yet.", "partial"),
+        ("Done mostly.", "partial"),
+        ("The parser is done, the printer isn't finished.", "partial"),
+        ("It will be done by the next one.", "partial"),
+        ("Is it done?", "partial"),
+        ("I looked at the code.", "partial"),
+        ("Done with the API; it could not be tested.", "partial"),
+        ("The API is done. The page is blocked by T4.", "partial"),
+        ("only half done; tests are red and blocked by the missing key", "partial"),
+        ("I am waiting for access to the database.", "blocked"),
+        ("It failed: could not connect", "failed"),
+        ("I gave up after three tries.", "failed"),
+    ],
+)
+def test_free_text_is_completed_only_if_it_says_so(text: str, outcome: str) -> None:
+    """A task that is taken for completed is what others build upon; in doubt it is not."""
+    assert read_handoff(text).handoff.outcome == outcome
+
+
+def test_a_text_without_a_word_is_refused() -> None:
+    with pytest.raises(HandoffError, match="the text is empty; say what was done"):
+        read_handoff(" \n")
+
+
+def test_of_two_outcomes_none_is_believed() -> None:
+    assert read_handoff("outcome: failed\noutcome: completed").handoff.outcome == "partial"
+
+
+def test_what_is_salvaged_says_what_its_outcome_lacks_and_not_how_to_be_salvaged() -> None:
+    found = read_handoff("We did not finish.")
+    assert found.problems == (
+        "the text has no handoff: fields in YAML or JSON, `outcome` among them, alone or in a fence ```yaml",
+        "taken for partial, though `outcome` partial needs `blockers`: what kept it from being completed",
+        "taken for partial, though `outcome` partial needs `suggested_next_steps`",
+    )
+
+
+def test_what_is_salvaged_is_said_once() -> None:
+    """A warning is neither the reason to read a file nor a part of the summary."""
+    text = "Paging is done. Watch out for the cache in src/cache.py. The query is in src/orders.py."
+    handoff = read_handoff(text).handoff
+    assert [one.issue for one in handoff.gotchas] == ["Watch out for the cache in src/cache.py."]
+    assert [(one.file, one.reason) for one in handoff.dependencies_for_next] == [
+        ("src/cache.py", ""),
+        ("src/orders.py", "The query is in src/orders.py."),
+    ]
+    assert told_in(text, handoff) == ("Paging is done.", "Paging is done. The query is in src/orders.py.")
+
+
+def test_names_of_libraries_and_attributes_are_no_files() -> None:
+    found = salvaged_handoff("Node.js reads user.name and config.domains from settings.toml, see orders.py.")
+    assert [one.file for one in found.dependencies_for_next] == ["settings.toml", "orders.py"]
+
+
+@given(st.text().filter(str.strip))
 def test_whatever_an_agent_writes_something_comes_of_it(text: str) -> None:
     assert read_handoff(text).handoff.outcome in ("completed", "partial", "failed", "blocked")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final, NamedTuple, get_args
 
 import msgspec
 
-from foveate.knowledge.models import SUMMARY, Handoff, Result
+from foveate.knowledge.models import SUMMARY, Handoff, Result, Written
 
-FIELDS: Final = tuple(name for name in Handoff.__struct_fields__ if name != "salvaged")
+FIELDS: Final = Written.__struct_fields__
 _OPENING: Final = r"^(?P<fence>`{3,}|~{3,})[ \t]*"
 _CLOSING: Final = r"(?P<closed>^(?P=fence)[ \t]*$)|\Z"
 _FENCE: Final = re.compile(rf"{_OPENING}(?:ya?ml|json)[^\n]*\n(?P<body>.*?)(?:{_CLOSING})", re.DOTALL | re.MULTILINE)
@@ -56,6 +57,22 @@ def body_of(text: str) -> Body:
     return next((one for one in fenced if one.has_fields), fenced[0] if fenced else whole)
 
 
+def repeated_fields(body: str) -> list[str]:
+    """The fields that stand twice in a handoff that can be read: of two outcomes nobody knows which is meant."""
+    # Whoever has no handoff to read need not wait for it.
+    import yaml  # noqa: PLC0415
+
+    try:
+        read = yaml.compose(body, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError):
+        # JSON with tabs in it, which this reads only as YAML.
+        return []
+    if not isinstance(read, yaml.MappingNode):
+        return []
+    names = Counter(str(key.value) for key, _ in read.value)
+    return [name for name, count in names.items() if count > 1]
+
+
 def words_of(text: str) -> str:
     """What a text says before its handoff, without anything that stands in fences."""
     heading = _HEADING.search(text)
@@ -66,10 +83,22 @@ def words_of(text: str) -> str:
     return _ANY_FENCE.sub(" ", before).strip()
 
 
-def told_in(text: str) -> Told:
-    """A name and a summary from the words of whoever hands over."""
+def told_in(text: str, handoff: Handoff | None = None) -> Told:
+    """A name and a summary from the words of whoever hands over; without what was salvaged from them."""
     words = words_of(text)
+    if handoff is not None and handoff.salvaged:
+        said = _lessons(handoff)
+        words = " ".join(one for one in sentences(words) if one not in said)
     return Told(next(iter(sentences(words)), "")[:SUMMARY], " ".join(words.split())[:_SUMMARY])
+
+
+def _lessons(handoff: Handoff) -> set[str]:
+    return {
+        *(one.pattern for one in handoff.patterns_discovered),
+        *(one.issue for one in handoff.gotchas),
+        *(one.question for one in handoff.open_questions),
+        *(one.step for one in handoff.suggested_next_steps),
+    }
 
 
 def sentences(text: str) -> list[str]:

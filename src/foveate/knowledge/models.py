@@ -116,8 +116,8 @@ class Blocker(_Model, frozen=True, kw_only=True):
     blocking_tasks: tuple[str, ...] = ()
 
 
-class Handoff(_Model, frozen=True, kw_only=True):
-    """What an agent hands over when its task ends; `salvaged` from free text, not written as one."""
+class Written(_Model, frozen=True, kw_only=True):
+    """What an agent writes when it hands over."""
 
     outcome: Result
     files_created: tuple[FileCreated, ...] = ()
@@ -128,6 +128,11 @@ class Handoff(_Model, frozen=True, kw_only=True):
     open_questions: tuple[Question, ...] = ()
     suggested_next_steps: tuple[NextStep, ...] = ()
     blockers: tuple[Blocker, ...] = ()
+
+
+class Handoff(Written, frozen=True, kw_only=True):
+    """What an agent hands over when its task ends; `salvaged` from free text, not written as one."""
+
     salvaged: bool = False
 
 

@@ -9,10 +9,12 @@ from typing import Any, Final, get_args
 import msgspec
 from msgspec.structs import replace
 
+from foveate.knowledge.handoff_outcome import outcome_said
 from foveate.knowledge.handoff_rules import LISTS, item_problems, path_problems
-from foveate.knowledge.handoff_text import FIELDS, body_of, sentences, words_of
+from foveate.knowledge.handoff_text import FIELDS, body_of, repeated_fields, sentences, words_of
 from foveate.knowledge.models import FileForNext, Gotcha, Handoff, NextStep, Pattern, Question, Result
-from foveate.knowledge.signals import paths_in
+from foveate.knowledge.paths import paths_in
+from foveate.knowledge.symbols import language_of
 from foveate.work.reading import parsed
 
 _OUTCOMES: Final = get_args(Result)
@@ -24,7 +26,16 @@ _CUES: Final = {
     "question": re.compile(r"\?|\b(?:questions?|unclear|not sure|undecided)\b", re.IGNORECASE),
     "step": re.compile(r"\b(?:next|then|should|todo|to do|follow-up)\b", re.IGNORECASE),
 }
-_FAILED: Final = re.compile(r"\b(?:failed|could not|couldn't|gave up|did not work|unable to)\b", re.IGNORECASE)
+# Files that are no code, and that people name without a folder.
+_DATA: Final = re.compile(
+    r".+\.(?:json|jsonl|ya?ml|toml|ini|cfg|conf|env|txt|rst|sql|css|scss|html?|xml|csv|tsv|lock|tf|ipynb|graphql)",
+    re.IGNORECASE,
+)
+# Names that look like files, and are those of libraries.
+_LIBRARY: Final = re.compile(
+    r"(?:node|vue|next|nuxt|react|express|three|d3|ember|backbone|angular|alpine|chart|moment|deno|bun|nest)\.js",
+    re.IGNORECASE,
+)
 _TOP: Final = re.compile(rf"(?:^|[{{,])[ \t]*[\"']?({'|'.join(FIELDS)})[\"']?[ \t]*:", re.MULTILINE)
 _DASH: Final = re.compile(r"^(?=[ \t]*-[ \t])", re.MULTILINE)
 _BRACES: Final = re.compile(r"\{[^{}]*\}?")
@@ -45,7 +56,8 @@ def salvaged_handoff(text: str) -> Handoff:
     if not isinstance(given, Mapping):
         return _free(text)
     kept = _kept(given)
-    outcome = _outcome(given.get("outcome"))
+    # Of two outcomes nobody knows which is meant.
+    outcome = None if "outcome" in repeated_fields(body.text) else _outcome(given.get("outcome"))
     if outcome is None and not any(kept.values()) and not body.marked:
         # A sentence may begin with `outcome:` too.
         return _free(text)
@@ -53,26 +65,34 @@ def salvaged_handoff(text: str) -> Handoff:
 
 
 def _free(text: str) -> Handoff:
-    """Warnings, patterns, questions, next steps and files, by the cues of free text."""
+    """Outcome, warnings, patterns, questions, next steps and files, by the cues of free text."""
     found: dict[str, list[str]] = {kind: [] for kind in _CUES}
     said = [one[:_LONGEST] for one in sentences(words_of(text)) if len(one) > 3]
     for sentence in said:
         kind = next((kind for kind, cue in _CUES.items() if cue.search(sentence)), None)
         if kind is not None and sentence not in found[kind]:
             found[kind].append(sentence)
+    # What is handed over as a warning is not said a second time as the reason to read a file.
+    others = [one for one in said if not any(one in some for some in found.values())]
     return Handoff(
-        outcome="partial" if _FAILED.search(text) else "completed",
+        outcome=outcome_said(said),
         patterns_discovered=tuple(Pattern(pattern=one) for one in found["pattern"]),
         gotchas=tuple(Gotcha(issue=one) for one in found["gotcha"]),
         open_questions=tuple(Question(question=one) for one in found["question"]),
         suggested_next_steps=tuple(NextStep(step=one) for one in found["step"]),
         dependencies_for_next=tuple(
-            FileForNext(file=path, reason=next((one for one in said if path in one), ""))
+            FileForNext(file=path, reason=next((one for one in others if path in one), ""))
             for path in paths_in(text)
-            if not any(path_problems("", path))
+            if _is_file(path) and not any(path_problems("", path))
         ),
         salvaged=True,
     )
+
+
+def _is_file(path: str) -> bool:
+    """Whether words name a file: `config.domains` and `Node.js` only look like one."""
+    folder, _, name = path.rpartition("/")
+    return bool(folder or _DATA.fullmatch(name) or (language_of(name) and not _LIBRARY.fullmatch(name)))
 
 
 def _broken(text: str, body: str) -> Handoff:
