@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from foveate.agents.developer import Doubt, Obstacle, Work
 from foveate.cli.main import app
 from foveate.knowledge.base import Knowledge
-from foveate.knowledge.models import Node
+from foveate.knowledge.handoff import parse_handoff
+from foveate.knowledge.models import Blocker, ChangeType, MapEntry, NextStep, Node, Question
 from foveate.store import Store
+from foveate.work.models import ReviewResult, Task
+from foveate.workflow.learning import Learning
 from tests.scripted_model import Payload, ScriptedModel, call, scripted_model
 from tests.workflow.script import agent_of, results, sections
 
@@ -53,12 +57,14 @@ def reply(payload: Payload) -> dict[str, Any]:
     return call("finish", summary="did it", notes=NOTES if "amounts" in task else "")
 
 
-def work(place: Path, model: ScriptedModel, repo: str, tasks: list[dict[str, Any]], *more: str) -> None:
+def work(
+    place: Path, model: ScriptedModel, repo: str, tasks: list[dict[str, Any]], *more: str, ends_with: int = 0
+) -> None:
     plan = place / "plan.json"
     plan.write_text(json.dumps({"tasks": tasks}))
     given = ["run", str(place / "ISSUE.md"), "--repo", str(place / repo), "--plan", str(plan), *more]
     done = CliRunner().invoke(app, ["work", *given, "--model", "openai-chat:scripted", "--yes"], env=model.environment)
-    assert (done.exit_code, model.problems) == (0, []), done.output
+    assert (done.exit_code, model.problems) == (ends_with, []), done.output
 
 
 def shown(model: ScriptedModel, agent: str, word: str) -> str:
@@ -160,3 +166,89 @@ def test_a_task_that_is_handed_over_is_in_the_journal_with_the_files_it_changed(
         assert task.handoff is not None and [one.path for one in task.handoff.files_modified] == ["money.py"]
         assert [entry.location for entry in knowledge.entries()] == ["money.py"]
         assert Knowledge(store, "garden").tasks() == []
+
+
+def test_a_task_that_fails_leaves_what_went_wrong(place: Path) -> None:
+    """The next one is warned: outcome, the review's words and gotchas are kept, ways to follow are not."""
+
+    def refused(payload: Payload) -> dict[str, Any]:
+        if agent_of(payload) == "reviewer":
+            return call("finish", approved=False, comments=["cents are lost"], severity="high")
+        return reply(payload)
+
+    amounts = [{"id": "T1", "description": "Make amounts of billing exact"}]
+    with scripted_model(refused) as model:
+        work(place, model, "shop", amounts, "--name", "first", "--rounds", "1", ends_with=1)
+    with Store(place / "keep" / "context.db") as store:
+        knowledge = Knowledge(store, "shop")
+        (task,) = knowledge.tasks()
+        assert (task.id, task.status) == ("first:T1", "failed")
+        ((blocked, blocker),) = knowledge.blockers()
+        assert blocked == "first:T1" and "(high): cents are lost" in blocker.blocker and blocker.suggested_resolution
+        kinds = [(node.type, node.summary) for node in knowledge.nodes() if node.type != "task"]
+        assert kinds == [("gotcha", "The register rounds half to even")]
+    with scripted_model(reply) as model:
+        work(place, model, "shop", [{"id": "T1", "description": "Print what the register has"}])
+    assert "The register rounds half to even" in shown(model, "developer", "register")
+
+
+def test_a_failed_task_that_is_approved_later_is_completed(place: Path) -> None:
+    with Store(place / "keep" / "context.db") as store:
+        learning = Learning(knowledge=Knowledge(store, "shop"), run="run")
+        task = Task(id="T1", description="Make amounts exact")
+        review = ReviewResult(persona="critic", approved=False, comments=("cents are lost",), severity="high")
+        learning.hand_over(task, "Done.", {"money.py": "add"}, failed=review)
+        assert [one for _, one in learning.knowledge.blockers()]
+        learning.hand_over(task, "Done.", {"money.py": "add"})
+        (done,) = learning.knowledge.tasks()
+        assert done.status == "completed" and learning.knowledge.blockers() == []
+
+
+def test_files_are_handed_over_as_git_saw_them_change(place: Path) -> None:
+    """What was deleted leaves the map, also if the words name it; what was made is an addition."""
+    with Store(place / "keep" / "context.db") as store:
+        knowledge = Knowledge(store, "shop")
+        knowledge.put_entries([MapEntry(component=name, location=f"{name}.py") for name in ("old", "lost", "kept")])
+        said = "```yaml\noutcome: completed\nfiles_modified: [{path: lost.py, description: moved}]\n```"
+        changes: dict[str, ChangeType] = {"old.py": "delete", "lost.py": "delete", "new.py": "add", "kept.py": "modify"}
+        Learning(knowledge=knowledge, run="run").hand_over(Task(id="T1", description="Tidy up"), said, changes)
+        handoff = knowledge.tasks()[0].handoff
+        assert handoff is not None and {one.path: one.change_type for one in handoff.files_modified} == changes
+        assert [entry.location for entry in knowledge.entries()] == ["kept.py", "new.py"]
+
+
+def test_a_file_that_a_developer_deletes_is_not_on_the_map(place: Path) -> None:
+    (place / "shop" / "old.py").write_text("x = 1\n")
+
+    def deleting(payload: Payload) -> dict[str, Any]:
+        if agent_of(payload) == "developer" and not results(payload):
+            return call("run_command", command="rm old.py && echo y = 1 > new.py")
+        return reply(payload)
+
+    with Store(place / "keep" / "context.db") as store:
+        Knowledge(store, "shop").put_entry(MapEntry(component="old", location="old.py"))
+    with scripted_model(deleting) as model:
+        work(place, model, "shop", [{"id": "T1", "description": "Tidy up"}])
+    with Store(place / "keep" / "context.db") as store:
+        assert [entry.location for entry in Knowledge(store, "shop").entries()] == ["new.py"]
+
+
+def test_who_hands_over_without_a_word_hands_over_the_files(place: Path) -> None:
+    with Store(place / "keep" / "context.db") as store:
+        knowledge = Knowledge(store, "shop")
+        Learning(knowledge=knowledge, run="run").hand_over(Task(id="T1", description="Tidy"), " ", {"a.py": "add"})
+        assert [entry.location for entry in knowledge.entries()] == ["a.py"]
+
+
+def test_a_developer_can_hand_over_questions_blockers_and_next_steps() -> None:
+    """With fields of their own, so that nobody has to know the format of a handoff."""
+    work = Work(
+        summary="did it",
+        open_questions=(Doubt(question="Which currency?", recommendation="ask", blocking=True), Doubt(question=" ")),
+        blockers=(Obstacle(blocker="No key", suggested_resolution="ask for one"),),
+        next_steps=("Migrate the table",),
+    )
+    handoff = parse_handoff(work.notes)
+    assert handoff.open_questions == (Question(question="Which currency?", recommendation="ask", blocking=True),)
+    assert handoff.blockers == (Blocker(blocker="No key", suggested_resolution="ask for one"),)
+    assert handoff.suggested_next_steps == (NextStep(step="Migrate the table"),)

@@ -51,6 +51,7 @@ def test_a_diff_shows_what_changed(root: Path, snapshots: Snapshots) -> None:
     after = snapshots.take()
 
     assert snapshots.changed(before, after) == ("a.txt", "gone.txt", "new.txt")
+    assert snapshots.changes(before, after) == {"a.txt": "modify", "gone.txt": "delete", "new.txt": "add"}
     assert snapshots.diff(before, after) == (
         "diff --git a/a.txt b/a.txt\n"
         "index 814f4a422927..99b356dcd03d 100644\n"

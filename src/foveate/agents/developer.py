@@ -12,7 +12,7 @@ from foveate.agents.agent import Agent
 from foveate.agents.strategy import ContextStrategy, fenced
 from foveate.errors import ConfigError
 from foveate.knowledge.handoff_text import written
-from foveate.knowledge.models import FileForNext, Gotcha, Handoff, Pattern, Priority
+from foveate.knowledge.models import Blocker, FileForNext, Gotcha, Handoff, NextStep, Pattern, Priority, Question
 from foveate.knowledge.paths import paths_in
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
@@ -29,7 +29,8 @@ class DeveloperContextStrategy(ContextStrategy):
         "You are a senior developer. You carry out one task: read what you need, write a test that fails, make it "
         "pass, run the tests, and stop when the acceptance criteria are met. Change nothing that the task does not "
         "ask for. Your work is reviewed by its diff. When you are done, say in a few sentences what you did, and hand "
-        "over what you learned that developers of later tasks should know; nothing if it is nothing."
+        "over what you learned that developers of later tasks should know, what is not settled and what stood in your "
+        "way; nothing if it is nothing."
     )
     ALLOWED_SECTIONS = frozenset({"Task", "Files", "Steps", "Review", "Computed Context"})
 
@@ -63,6 +64,21 @@ class Trap(msgspec.Struct, frozen=True, kw_only=True):
     severity: Priority = "medium"
 
 
+class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+    """What is not settled, and what you would do; `blocking` if others cannot go on without an answer."""
+
+    question: str
+    recommendation: str = ""
+    blocking: bool = False
+
+
+class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
+    """What stood in the way, and what would clear it away."""
+
+    blocker: str
+    suggested_resolution: str = ""
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What a developer did, and what others should know of it."""
 
@@ -70,6 +86,9 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     patterns: Annotated[tuple[str, ...], Meta(description="Ways to follow, each with the path where it shows.")] = ()
     gotchas: tuple[Trap, ...] = ()
     files_to_read: Annotated[tuple[str, ...], Meta(description="Paths.")] = ()
+    open_questions: tuple[Doubt, ...] = ()
+    blockers: tuple[Obstacle, ...] = ()
+    next_steps: tuple[str, ...] = ()
     words: str = msgspec.field(default="", name="notes")
 
     @property
@@ -86,6 +105,17 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
                 if one.issue.strip()
             ),
             dependencies_for_next=tuple(FileForNext(file=one) for one in self.files_to_read if one.strip()),
+            open_questions=tuple(
+                Question(question=one.question, recommendation=one.recommendation, blocking=one.blocking)
+                for one in self.open_questions
+                if one.question.strip()
+            ),
+            suggested_next_steps=tuple(NextStep(step=one) for one in self.next_steps if one.strip()),
+            blockers=tuple(
+                Blocker(blocker=one.blocker, suggested_resolution=one.suggested_resolution)
+                for one in self.blockers
+                if one.blocker.strip()
+            ),
         )
         said = [self.words, written(handoff) if handoff != Handoff(outcome="completed") else ""]
         return "\n\n".join(part for part in said if part.strip())

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import msgspec
+from msgspec.structs import replace
 
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.handoff import read_handoff
 from foveate.knowledge.handoff_text import told_in
-from foveate.knowledge.models import ContextTask, FileModified, JournalTask
+from foveate.knowledge.models import Blocker, ChangeType, ContextTask, FileModified, Handoff, JournalTask
 from foveate.knowledge.render import context_section
 from foveate.knowledge.signals import extract_signals
 from foveate.knowledge.sources import context_of
 from foveate.log.sections import ContextSection
-from foveate.work.models import Issue, Task
+from foveate.work.models import Issue, ReviewResult, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,25 +36,22 @@ class Learning:
         """What whoever carries out a task should know."""
         return self._section(self._asked(task))
 
-    def hand_over(self, task: Task, said: str, changed: Sequence[str]) -> None:
-        """Take in what a finished task hands over: its words, and the files that it changed."""
-        handoff = read_handoff(said).handoff
-        named = {one.path for one in handoff.files_created} | {one.path for one in handoff.files_modified}
+    def hand_over(
+        self, task: Task, said: str, changes: Mapping[str, ChangeType], *, failed: ReviewResult | None = None
+    ) -> None:
+        """Take in what a task hands over: its words, the files that it changed, and the review it `failed` at."""
         about = task.description.strip().splitlines()[0]
-        files = tuple(FileModified(path=path, description=about) for path in changed if path not in named)
-        # A review has approved it, whatever the words say.
-        handoff = msgspec.structs.replace(
-            handoff, outcome="completed", files_modified=(*handoff.files_modified, *files)
-        )
+        handoff = read_handoff(said).handoff if said.strip() else Handoff(outcome="completed")
+        handoff = _with_files(handoff, changes, about)
+        # The review decides, whatever the words say.
+        handoff = _approved(handoff) if failed is None else _refused(handoff, failed)
         done = JournalTask(
             id=self._id(task.id),
             name=about,
-            status="completed",
-            summary=told_in(said).summary,
+            summary=told_in(said, handoff).summary,
             dependencies=tuple(map(self._id, task.dependencies)),
             # What was learned is found again by later tasks in the same field, whatever their words.
             tags=extract_signals(self._asked(task), domains=self.domains).domains,
-            handoff=handoff,
         )
         self.knowledge.ingest(done, handoff, today=_today())
 
@@ -70,10 +67,39 @@ class Learning:
         context = context_of(task, self.knowledge, today=_today(), domains=self.domains)
         section = context_section(context)
         # That nothing is known need not be said at every task.
-        return section if context.says_something else msgspec.structs.replace(section, content="")
+        return section if context.says_something else replace(section, content="")
 
     def _id(self, task_id: str) -> str:
         return f"{self.run}:{task_id}"
+
+
+def _with_files(handoff: Handoff, changes: Mapping[str, ChangeType], about: str) -> Handoff:
+    """The handoff with all files that were changed; one that is gone is gone, whatever the words say of it."""
+    gone = {path for path, change in changes.items() if change == "delete"}
+    created = tuple(one for one in handoff.files_created if one.path not in gone)
+    modified = tuple(one for one in handoff.files_modified if one.path not in gone)
+    named = {one.path for one in (*created, *modified)}
+    more = tuple(
+        FileModified(path=path, change_type=change, description=about)
+        for path, change in changes.items()
+        if path not in named
+    )
+    return replace(handoff, files_created=created, files_modified=(*modified, *more))
+
+
+def _approved(handoff: Handoff) -> Handoff:
+    return replace(handoff, outcome="completed")
+
+
+def _refused(handoff: Handoff, review: ReviewResult) -> Handoff:
+    """What of a handoff is worth keeping though its work is not: no way to follow, but all that went wrong."""
+    asked = "; ".join(comment.strip() for comment in review.comments if comment.strip())
+    blocker = Blocker(
+        blocker=f"not approved by {review.persona} ({review.severity}): {asked or 'no reason given'}",
+        impact="what the task asks for is not there",
+        suggested_resolution="do what the review asks for, or change the task",
+    )
+    return replace(handoff, outcome="failed", patterns_discovered=(), blockers=(blocker, *handoff.blockers))
 
 
 def _today() -> str:

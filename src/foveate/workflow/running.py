@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
@@ -12,6 +12,7 @@ import msgspec
 
 from foveate.agents import Agent, AgentError, Means, Toolset
 from foveate.errors import BudgetError, ConfigError, FoveateError
+from foveate.knowledge.models import ChangeType
 from foveate.log.events import DiagnosticRecorded, Tagged, WorkRecorded, WorkStep
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
@@ -40,8 +41,8 @@ class States(Protocol):
         """What changed between two states, in so many characters."""
         ...
 
-    def changed(self, before: str, after: str) -> Sequence[str]:
-        """The files that are not the same in two states."""
+    def changes(self, before: str, after: str) -> Mapping[str, ChangeType]:
+        """The files that are not the same in two states, each with what was done to it."""
         ...
 
 
@@ -210,6 +211,8 @@ class Workflow:
         rounds = self.progress.rounds_of(task.id)
         if rounds >= self._setting.rounds:
             reason = f"not approved in {rounds} rounds; the last review ({review.severity}):\n{comments}"
+            # What went wrong is worth as much to the next one as what went well.
+            self._hand_over(task, attempt, self.progress.first_tree(task.id) or attempt.tree, failed=review)
             self._record("failed", task, payload={"reason": reason})
             return True
         return False
@@ -226,13 +229,13 @@ class Workflow:
             return state
         return replace(state, sections=(section,)) if section is not None else state
 
-    def _hand_over(self, task: Task, attempt: Attempt, before: str) -> None:
+    def _hand_over(self, task: Task, attempt: Attempt, before: str, *, failed: ReviewResult | None = None) -> None:
         """Leave what was learned to the project; a second time, after a kill, changes nothing."""
         if self._setting.learning is None:
             return
-        changed = self._setting.states.changed(before, self._setting.states.take())
+        changes = self._setting.states.changes(before, self._setting.states.take())
         try:
-            self._setting.learning.hand_over(task, attempt.summary or "", changed)
+            self._setting.learning.hand_over(task, attempt.summary or "", changes, failed=failed)
         except FoveateError as error:
             self._session.record(DiagnosticRecorded(code="knowledge_failed", phase="ingest", text=str(error)))
 

@@ -10,9 +10,12 @@ import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from foveate.errors import ConfigError, FoveateError
 from foveate.git import git, listed
+from foveate.knowledge.models import ChangeType
 from foveate.workflow.hidden import Hidden
 
 _DESCRIPTION = "States of a directory, taken by Foveate.\n"
@@ -20,6 +23,7 @@ _DESCRIPTION = "States of a directory, taken by Foveate.\n"
 _ATTRIBUTES = "* -text -ident !filter !working-tree-encoding\n"
 _TREE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_CHANGES: Final[Mapping[str, ChangeType]] = MappingProxyType({"A": "add", "D": "delete"})
 _NOTE = 60
 _LEAST = 400
 
@@ -78,6 +82,12 @@ class Snapshots:
         """The paths of files that are not the same in two states, in order; a moved file with both of its paths."""
         names = self._compare(before, after, "-z", "--name-only", "--no-renames").decode(errors="replace")
         return tuple(sorted(name for name in names.split("\0") if name))
+
+    def changes(self, before: str, after: str) -> dict[str, ChangeType]:
+        """The same paths, each with what was done to the file."""
+        told = self._compare(before, after, "-z", "--name-status", "--no-renames").decode(errors="replace").split("\0")
+        marks = dict(zip(told[1::2], told[::2], strict=False))
+        return {path: _CHANGES.get(marks[path], "modify") for path in sorted(marks)}
 
     def _belongs(self, name: str) -> bool:
         lowered = name.casefold()
