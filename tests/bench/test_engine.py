@@ -252,6 +252,7 @@ def test_sessions_are_chosen_by_rule(tokens: ModelTokens) -> None:
     assert [one.name for one in found] == ["a-1", "b-1", "a-2", "b-2"]
     with pytest.raises(ConfigError, match=r"none of 3 sessions .* has 6 calls .* budget of 230; name more logs"):
         chosen(gathered(short, tuned, hopeless), tokens, SETTING)
+    assert chosen(gathered(short, tuned), tokens, SETTING, "all") == [tuned]
 
 
 def test_the_small_measurement_gives_an_outcome_that_can_be_kept(tmp_path: Path) -> None:
@@ -269,10 +270,8 @@ def test_the_small_measurement_gives_an_outcome_that_can_be_kept(tmp_path: Path)
     assert loaded(tmp_path / "engine.json", EngineOutcome) == outcome
 
 
-def test_without_time_the_outcome_says_what_was_left_out(tmp_path: Path) -> None:
+def test_without_time_nothing_is_measured_and_it_is_refused(tmp_path: Path) -> None:
     for number in range(6):
         (tmp_path / f"log-{number}.json").write_text(json.dumps([user(20, f"task{number}"), *exchanges(6)]))
-    outcome = engine_outcome(collected([tmp_path]), quick=True, limit_seconds=0)
-    assert outcome.rows == ()
-    assert [text.partition(",")[0] for text in outcome.left_out] == ["untouched", "foveate"]
-    assert all(text.endswith("the time was up after 0 of 4 calls") for text in outcome.left_out)
+    with pytest.raises(ConfigError, match=r"nothing was read within 0 minutes \(`--minutes`\).*; allow more"):
+        engine_outcome(collected([tmp_path]), quick=True, limit_seconds=0)

@@ -96,6 +96,8 @@ def test_an_arm_that_is_measured_later_joins_the_others(script: Script, outcome:
         assert [replace(one, seconds=0) for one in tallies] == [
             replace(one, seconds=0) for one in outcome.runs[0].tallies[name]
         ]
+    assert both.stamp == first.stamp
+    assert both.later == {"drop-steps": second.stamp}
     other = compared(material_of(generated_scripts(1, 9_000, 3)[0]), [], rest, command="c")
     with pytest.raises(ConfigError, match="`--add` needs the sessions"):
         joined(first, other)
