@@ -109,7 +109,7 @@ def test_a_chat_through_a_pipe_knows_every_command(model: ScriptedModel, tmp_pat
         "there is no /nonsense",
         "# Session `chat`",
         "> 你好",
-        "it is in vault/AssistantMD/Chats/chat.md",
+        "/vault/AssistantMD/Chats/chat.md",
         "/retry",
     )
     written = (tmp_path / "vault" / "AssistantMD" / "Chats" / "chat.md").read_text(encoding="utf-8")
@@ -215,7 +215,7 @@ def test_a_transcript_that_cannot_be_written_costs_nothing_but_itself(model: Scr
     for _ in range(2):
         done = chat("hello", "/transcript", options=("--vault", "vault"))
         assert done.exit_code == 0
-        in_order(done.stdout, "! transcript (vault/AssistantMD/Chats/chat.md)", "cannot be written", "You said: hello")
+        in_order(done.stdout, "! transcript (", "/vault/AssistantMD/Chats/chat.md)", "cannot be written", "You said: hello")
         assert "it is in" not in done.stdout
     with Store(tmp_path / "s" / "context.db") as store:
         info = store.session("chat")

@@ -59,6 +59,7 @@ class Setting:
     settings: ChatSettings = field(default_factory=ChatSettings)
     now: float = NOON
     watched: Watched = field(default_factory=Watched)
+    aliases: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def answering(self) -> Answering:
@@ -79,7 +80,11 @@ class Setting:
         place = ChatPlace(store=self.store, folders=folders, settings=self.settings, clock=lambda: self.now)
         answering = self.answering
         return Stage(
-            script=read_script(path, root=self.vault), place=place, root=self.vault, answering=lambda _alias: answering
+            script=read_script(path, root=self.vault),
+            place=place,
+            root=self.vault,
+            answering=lambda _alias: answering,
+            called=lambda alias: self.aliases.get(alias or "", alias or "openai-chat:scripted"),
         )
 
     async def run(self, script: str, only: str | None = None) -> list[Done]:

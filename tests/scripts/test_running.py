@@ -10,6 +10,7 @@ import pytest
 
 from foveate.agents.driver import DriverError
 from foveate.errors import BudgetError, ConfigError
+from foveate.integrations.pydantic_ai import PydanticAIDriver
 from foveate.log.events import DiagnosticRecorded, WorkRecorded
 from foveate.session.durable import recorded_call
 from tests.scripted_model import Payload, ScriptError, call, text
@@ -71,7 +72,7 @@ async def test_a_step_gets_instructions_inputs_and_its_text_and_nothing_else(her
     assert here.watched.notes == ["there is no file:notes/none.md; the step goes on without"]
     assert done[1].delivered == ("file:plans/2026-03-04.md",)
     info = here.store.session("workflow:daily/写计划")
-    assert info.tags == {"workflow": "daily", "step": "写计划"}
+    assert info.tags.items() > {"workflow": "daily", "step": "写计划"}.items()
     assert "写一个计划" in str(recorded_call(here.store, info, 1).to("openai"))
 
 
@@ -189,7 +190,9 @@ async def test_a_helper_that_fails_or_has_no_room_costs_no_step(here: Setting, t
     info = here.store.session("workflow:daily/A")
     bodies = [event.body for event in here.store.reader(info).events()]
     assert code in {body.code for body in bodies if isinstance(body, DiagnosticRecorded)}
-    assert here.watched.notes
+    assert len(here.watched.notes) >= 3, "it is said at every run"
+    (preview,) = await here.previews(script)
+    assert preview.notes or code == "helper_dropped"
 
 
 async def test_an_output_is_used_again_while_it_is_good(here: Setting) -> None:
@@ -326,14 +329,64 @@ async def test_one_step_alone_gets_what_earlier_steps_gave_last_time(here: Setti
         await here.run(script, only="C")
 
 
-async def test_a_vault_does_not_go_on_with_the_sessions_of_another(here: Setting) -> None:
-    """Its notes are nobody's business there."""
-    script = "## A\nx\n"
+@pytest.mark.parametrize("other", ["other/vault", "elsewhere"])
+async def test_a_vault_has_sessions_of_its_own(here: Setting, other: str) -> None:
+    """Its notes are nobody's business in another one, be it of the same name, and each finds its own again."""
+    script = "## A\n@output variable:a (scope=session)\n@recent_runs 2\nx\n## B\n@input variable:a (scope=session)\ny\n"
+    here.write("secret.md", "")
     await here.run(script)
-    here.vault = here.vault.parent / "other"
+    first = here.vault
+    here.vault = here.vault.parent / other
+    await here.run(script)
 
-    with pytest.raises(ConfigError, match="belongs to the vault 'vault', not to 'other'"):
+    assert said(here.model.received[2]) == [("user", "x")]
+    assert "answer 1" not in whole(here.model.received[3])
+    names = {info.session_id for info in here.store.sessions()}
+    assert {"workflow:daily/A", "workflow:daily/B"} < names and len(names) == 4
+    await here.run(script)
+    assert "answer 3" in whole(here.model.received[4])
+    here.vault = first
+    await here.run(script)
+    assert "answer 1" in whole(here.model.received[6])
+    assert {info.session_id for info in here.store.sessions()} == names
+
+
+async def test_a_template_of_a_helper_may_name_its_own_model(here: Setting) -> None:
+    """It writes the summaries; the step is answered by the step's model."""
+    here.write("AssistantMD/ContextTemplates/keep.md", f"---\nmodel: small\n---\n{TEMPLATE}")
+    small = PydanticAIDriver("openai-chat:small")
+    here.answering = replace(here.answering, writer=here.answering.driver, named=lambda name: {"small": small}[name])
+    script = "## A\n@context-helper keep\n@recent_runs 1\nSay it.\n"
+    for _ in range(3):
+        here.now += DAY
         await here.run(script)
+
+    assert "small" in {payload["model"] for payload in here.model.received}
+    assert here.model.received[-1]["model"] == "scripted"
+
+
+async def test_an_alias_that_means_another_model_makes_an_output_anew(here: Setting) -> None:
+    """An answer is used again only for the model that gave it, whatever the workflow calls it."""
+    script = "## A\n@model fast\n@cache session\nSay it.\n"
+    statuses = []
+    for model in ("first", "first", "second"):
+        here.aliases["fast"] = model
+        statuses.append((await here.run(script))[0].status)
+
+    assert statuses == ["done", "cached", "done"]
+
+
+async def test_a_preview_says_what_would_not_be_sent(here: Setting) -> None:
+    """An output that is still good, until it is not."""
+    script = "## A\n@cache daily\nSay it.\n"
+    (before,) = await here.previews(script)
+    await here.run(script)
+    (same_day,) = await here.previews(script)
+    here.now += DAY
+    (next_day,) = await here.previews(script)
+
+    assert (before.made, next_day.made) == (None, None)
+    assert same_day.made is not None
 
 
 async def test_a_preview_is_the_request_and_writes_nothing(here: Setting) -> None:

@@ -96,12 +96,11 @@ class Conversation:
             raise ConfigError("there is nothing to answer; say something first")
         noted: list[DiagnosticRecorded] = []
 
-        def note(event: Event) -> None:
-            if isinstance(event.body, DiagnosticRecorded) and event.body.code not in _QUIET:
-                noted.append(event.body)
-                heard.on_diagnostic(event.body)
+        def tell(body: DiagnosticRecorded) -> None:
+            noted.append(body)
+            heard.on_diagnostic(body)
 
-        stop = self.session.subscribe(note)
+        stop = self.listen(tell)
         calls: list[int] = []
         try:
             await self._settle(heard)
@@ -119,6 +118,24 @@ class Conversation:
         raise DriverError(
             f"{self.driver.name} called tools {self.steps} times without an answer; say something, or raise `steps`"
         )
+
+    def listen(self, tell: Callable[[DiagnosticRecorded], None]) -> Callable[[], None]:
+        """Have somebody told what goes wrong, also what the log has said before; returns what ends it."""
+
+        def note(event: Event) -> None:
+            if isinstance(event.body, DiagnosticRecorded) and event.body.code not in _QUIET:
+                tell(event.body)
+
+        endless, stop = self.endless, self.session.subscribe(note)
+
+        def end() -> None:
+            stop()
+            if endless is not None:
+                endless.tell = _to_nobody
+
+        if endless is not None:
+            endless.tell = tell
+        return end
 
     async def compiled(self) -> CompiledContext:
         """The request to send now, recorded as a call."""

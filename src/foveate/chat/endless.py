@@ -25,13 +25,14 @@ from foveate.views.draft import part_of
 from foveate.wire.format import Request
 
 FALLBACK: Final = "chat"
-# Said of a template as it is, which may be the same for months; in so many events it is said once.
+# Said of a template as it is, which may be the same for months; in so many events it is written down once.
 _LASTING: Final = frozenset({"template_note", "template_failed"})
 _RECENT: Final = 60
 Computed = Callable[[str], str]
 """What is known for an input besides the chat itself; it may fail, and then there is none."""
 Named = Callable[[str], Driver]
 """The model that a name or an alias means."""
+Told = Callable[[DiagnosticRecorded], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +96,10 @@ class Endless:
         self.named = named
         self.computed = computed
         self.template: Template | None = None
+        # Who is told what the log says already; who listens to the session hears all else.
+        self.tell: Told = _to_nobody
         self._begun: str | None = None
-        # What was said of a template, or why it failed, is not said again until it changes.
+        # What a template's notes are is said again when it changes, why it failed at each turn.
         self._read = self._failed = ""
 
     async def compile(self, *, now: float | None = None) -> CompiledContext:
@@ -131,6 +134,7 @@ class Endless:
 
     async def _begin(self, now: float | None) -> None:
         """What is done once to a turn, before its first call."""
+        self._failed = ""
         try:
             template = self.folders.load(self.name)
             if self._read != template.sha256:
@@ -243,8 +247,13 @@ class Endless:
         if code in _LASTING and any(
             event.body == noted for event in context.log.events(max(0, context.length - _RECENT), context.length)
         ):
+            self.tell(noted)
             return
         self.session.note(noted, time=now)
+
+
+def _to_nobody(_told: DiagnosticRecorded) -> None:
+    """Tell nobody."""
 
 
 def composed(view: CompiledContext) -> Item | None:

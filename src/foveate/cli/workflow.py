@@ -9,7 +9,6 @@ import typer
 
 from foveate.cli.chat import Vault
 from foveate.cli.models import ModelName
-from foveate.cli.output import say
 from foveate.cli.source import reported
 from foveate.cli.store import StorePlace, SystemPlace
 
@@ -54,17 +53,13 @@ def run_command(
 
 
 @workflow_app.command("check")
-def check_command(file: File, vault: Vault = None) -> None:
+def check_command(file: File, vault: Vault = None, system: SystemPlace = None) -> None:
     """Read a file and list its steps, or everything that is wrong with it.
 
     Example: foveate workflow check daily.md
     """
     with reported():
         # Not on top: `--help` and other commands need not wait for it.
-        from foveate.cli.workflow_run import print_steps
-        from foveate.scripts.reading import read_script
+        from foveate.cli.workflow_run import print_check
 
-        script = read_script(file, root=vault or Path())
-        print_steps(script)
-        for note in script.notes:
-            say(f"note: {note}")
+        print_check(file, vault, system=system)

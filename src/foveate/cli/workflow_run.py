@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,9 +20,9 @@ from foveate.chat.opening import Answering
 from foveate.cli.output import print_table, print_text, say
 from foveate.cli.phrases import ago, shown
 from foveate.cli.store import opened
-from foveate.errors import ConfigError
+from foveate.errors import ConfigError, TemplateError
 from foveate.integrations.chats import Chats, chats_of
-from foveate.integrations.models import chosen_for_chat, window_of
+from foveate.integrations.models import LOCAL, chosen_for_chat, window_of
 from foveate.log.messages import ToolCall
 from foveate.scripts.previewing import Preview, previewed
 from foveate.scripts.reading import read_script
@@ -46,13 +46,12 @@ def carry_out(
     only: str | None,
 ) -> bool:
     """Carry out a workflow; whether all of its steps went well."""
-    script, root = _read(file, vault)
+    script, root = _read(file, vault, given)
     with opened(store, system, create=True) as found, ExitStack() as stack:
         chats = _chats(found, system, root, script, given)
-        models = _Models(chats, stack)
-        stage = Stage(script=script, place=chats.place, root=root, answering=models.answering)
+        stage = _stage(script, chats, root, _Models(chats, stack).answering)
         stage.steps(only)
-        _hold(stack, found, script)
+        _hold(stack, found, stage.script)
         for note in script.notes:
             say(f"note: {shown(note)}")
         done = asyncio.run(Run(stage, _Screen()).run(only))
@@ -72,7 +71,7 @@ def print_previews(
     only: str | None,
 ) -> None:
     """Print the request of each step; no model is asked, and no session or file is written."""
-    script, root = _read(file, vault)
+    script, root = _read(file, vault, given)
     with _readable(store, system) as found:
         chats = _chats(found, system, root, script, given)
 
@@ -80,7 +79,7 @@ def print_previews(
             name = _name_of(chats, alias)
             return Answering(driver=_Nobody(name), window=window_of(name))
 
-        stage = Stage(script=script, place=chats.place, root=root, answering=nobody)
+        stage = _stage(script, chats, root, nobody)
 
         async def printed() -> None:
             between = ""
@@ -112,11 +111,50 @@ def print_steps(script: Script) -> None:
     print_table(dict.fromkeys(columns, "name"), rows)
 
 
-def _read(file: Path, vault: Path | None) -> tuple[Script, Path]:
+def print_check(file: Path, vault: Path | None, *, system: str | None) -> None:
+    """Print the steps of a workflow and what is odd about it, such as models and templates that nobody knows."""
+    script, root = _read(file, vault, {})
+    print_steps(script)
+    with _readable(None, system) as found:
+        chats = _chats(found, system, root, script, {})
+        for note in (*script.notes, *_unknown(script, chats)):
+            say(f"note: {shown(note)}")
+
+
+def _unknown(script: Script, chats: Chats) -> Iterator[str]:
+    for step in script.steps:
+        if step.model is not None and ":" not in step.model and step.model not in (LOCAL, *chats.config.models):
+            known = ", ".join((LOCAL, *chats.config.models))
+            yield (
+                f"line {step.line}, {step.name!r}: `@model {step.model}` is no alias of foveate.toml and no "
+                f"`provider:model`; known are {known}"
+            )
+        if step.helper is not None:
+            try:
+                chats.place.folders.load(step.helper)
+            except TemplateError as error:
+                yield f"line {step.line}, {step.name!r}: `@context-helper`: {error}"
+
+
+def _read(file: Path, vault: Path | None, given: Mapping[str, Any]) -> tuple[Script, Path]:
+    """A workflow and its vault; who names a model on the command line means it for every step that asks one."""
     root = (vault or Path()).resolve()
     if not root.is_dir():
         raise ConfigError(f"`--vault` {str(vault)!r} is no folder; create it or name another")
-    return read_script(file, root=root), root
+    script = read_script(file, root=root)
+    if given.get("model") is not None:
+        script = replace(script, steps=tuple(replace(step, model=None) for step in script.steps))
+    return script, root
+
+
+def _stage(script: Script, chats: Chats, root: Path, answering: Callable[[str | None], Answering]) -> Stage:
+    return Stage(
+        script=script,
+        place=chats.place,
+        root=root,
+        answering=answering,
+        called=lambda alias: _name_of(chats, alias),
+    )
 
 
 def _chats(store: Store, system: str | None, root: Path, script: Script, given: Mapping[str, Any]) -> Chats:
@@ -125,7 +163,7 @@ def _chats(store: Store, system: str | None, root: Path, script: Script, given: 
 
 
 def _hold(stack: ExitStack, store: Store, script: Script) -> None:
-    name = f"workflow:{script.name}"
+    name = f"workflow:{script.name}{script.owner}"
     try:
         stack.enter_context(held(lock_of(store, name), name))
     except ConfigError as error:
@@ -207,6 +245,8 @@ def _print_preview(preview: Preview, model: str) -> None:
         print_text(preview.copied)
         return
     tools = f" · tools: {', '.join(preview.tools)}" if preview.tools else ""
+    if preview.made is not None:
+        tools += f" · cached, made {ago(datetime.fromtimestamp(preview.made, UTC))}: not sent"
     typer.echo(f"=== {name} · {shown(model)} · {preview.view.tokens:,} tokens{tools}")
     print_text(preview.view.to("text"))
 

@@ -66,6 +66,8 @@ def chats_of(
     """The chats of a store; `given` are settings that come before those of file and environment."""
     if vault is not None and not vault.is_dir():
         raise ConfigError(f"`--vault` {str(vault)!r} is no folder; create it or name another")
+    # A vault has the name of its folder, which `.` does not say.
+    vault = vault.resolve() if vault is not None else None
     config = config_at()
     settings = settings_of(config.chat, place=str(config.path or "foveate.toml"), environ=os.environ, given=given)
     folders = TemplateFolders(vault, system or _beside(store), settings.templates_folder)

@@ -251,7 +251,10 @@ def _known(model: Model | str) -> Model:
     try:
         return infer_model(model)
     except exceptions.UserError as error:
-        raise DriverError(f"the model {model!r} cannot be asked: {error}; or name another with `--model`") from error
+        raise DriverError(
+            f"the model {model!r} cannot be asked: {error}; give one as `provider:model`, such as openai:gpt-5.1, "
+            "or an alias of foveate.toml"
+        ) from error
     except ImportError as error:
         raise DriverError(
             f"the model {model!r} needs a package that is not installed: {error}; "

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foveate.chat.conversation import Conversation
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import BudgetError
-from foveate.log.events import DiagnosticRecorded, Event
 from foveate.scripts.dates import day_of
 from foveate.scripts.inputs import Gathered, gathered
 from foveate.scripts.kept import kept_output, lasting_variables
@@ -28,6 +27,8 @@ class Preview:
     tools: tuple[str, ...] = ()
     copied: str = ""
     notes: tuple[str, ...] = ()
+    # When the output was made that would be used again, so that nothing would be sent.
+    made: float | None = None
 
 
 async def previewed(stage: Stage, only: str | None = None) -> AsyncIterator[Preview]:
@@ -35,17 +36,21 @@ async def previewed(stage: Stage, only: str | None = None) -> AsyncIterator[Prev
 
     Earlier steps give what they gave last time, or a few words in its place.
     """
-    stage.check_owner()
     steps, files = stage.steps(only), stage.files()
-    now = stage.place.clock()
-    day = day_of(time.time() if now is None else now)
+    told = stage.place.clock()
+    now = time.time() if told is None else told
+    day = day_of(now)
     variables = lasting_variables(stage.place.store, stage.script)
     context: dict[str, str] = {}
     for step in steps:
+        kept = kept_output(stage.place.store, stage.script.session_of(step))
         if only is None or step is steps[-1]:
             found = gathered(stage.script, step, files, day, variables, context)
-            yield await _preview(stage, step, found)
-        kept = kept_output(stage.place.store, stage.script.session_of(step))
+            preview = await _preview(stage, step, found)
+            is_good = kept is not None and kept.is_good(
+                stage.key(step, found), step.cache, now, stage.script.week_start
+            )
+            yield replace(preview, made=kept.made) if kept is not None and is_good else preview
         given = kept.text if kept is not None else f"(what {step.name} gives, once it is carried out)"
         for one in step.outputs:
             if one.kind == "variable":
@@ -62,13 +67,7 @@ async def _preview(stage: Stage, step: Step, found: Gathered) -> Preview:
     session = _in_memory(stage, step)
     settle_errors(session)
     chat = stage.conversation(step, session, by, found.sections(readable="vault" in step.tools))
-
-    def note(event: Event) -> None:
-        # What a compile says of its own economy is of interest to nobody here.
-        if isinstance(event.body, DiagnosticRecorded) and event.body.code != "reduction_declined":
-            notes.append(f"{event.body.phase}: {event.body.text}")
-
-    session.subscribe(note)
+    chat.listen(lambda told: notes.append(f"{told.phase}: {told.text}"))
     session.append({"role": "user", "content": step.text}, time=chat.clock())
     view = await _compiled(chat, session)
     tools = tuple(one["function"]["name"] for one in session.context.tools)

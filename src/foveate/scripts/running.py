@@ -14,7 +14,7 @@ from foveate.log.messages import ToolCall
 from foveate.log.text import encodable
 from foveate.scripts.dates import dated, day_of
 from foveate.scripts.inputs import Gathered, gathered
-from foveate.scripts.kept import Kept, executed, finished, kept_output, key_of, lasting_variables
+from foveate.scripts.kept import Kept, executed, finished, kept_output, lasting_variables
 from foveate.scripts.recent import StepSession
 from foveate.scripts.script import Step
 from foveate.scripts.stage import Stage, drop_helper, settle_errors
@@ -72,7 +72,6 @@ class Run:
 
     async def run(self, only: str | None = None) -> list[Done]:
         """Carry out all steps, or one, for which earlier steps give what they gave last time; a failure ends it."""
-        self._stage.check_owner()
         steps = self._stage.steps(only)
         done: list[Done] = []
         for step in steps:
@@ -120,7 +119,7 @@ class Run:
         found = gathered(script, step, self._files, self._day, self._variables, self._context)
         for missing in found.missing:
             self._watcher.noted(step, f"there is no {missing}; the step goes on without")
-        key, kept, session = self._key(step, found), self._kept(step), script.session_of(step)
+        key, kept, session = self._stage.key(step, found), self._kept(step), script.session_of(step)
         if kept is not None and kept.is_good(key, step.cache, self._now, script.week_start):
             return Done(step=step, status="cached", session=session, output=kept.text, made=kept.made)
         if step.copies:
@@ -143,6 +142,7 @@ class Run:
             on_diagnostic=lambda told: self._watcher.noted(step, f"{told.phase}: {told.text}"),
         )
         with StepSession.open(stage.place.store, name, vault=vault, **stage.options(by)) as session:
+            stage.claim(step, session)
             settle_errors(session)
             chat = stage.conversation(step, session, by, found.sections(readable="vault" in step.tools))
             try:
@@ -152,29 +152,6 @@ class Run:
                     raise
                 self._watcher.noted(step, drop_helper(chat, session, error))
                 return await chat.go_on(listening)
-
-    def _key(self, step: Step, found: Gathered) -> str:
-        """What an output is made from; the model by the name that the workflow knows it by."""
-        place = self._stage.place
-        template = ""
-        if step.helper is not None:
-            try:
-                template = place.folders.load(step.helper).sha256
-            except FoveateError:
-                # It is said when the step is carried out; without a template it is another request.
-                template = "missing"
-        model = "none" if step.copies else step.model or place.settings.model or ""
-        shown = (found.context, found.texts, found.references)
-        return key_of(
-            self._stage.script.instructions,
-            step.text,
-            shown,
-            model,
-            step.helper,
-            template,
-            step.tools,
-            step.recent_runs,
-        )
 
     def _deliver(self, step: Step, done: Done, written: dict[str, str]) -> None:
         """Put an output where it belongs; `written` gets each file, and the name that it was given."""

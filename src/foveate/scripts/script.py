@@ -75,6 +75,7 @@ class Script:
     """The steps of a file, in order, and what holds for all of them.
 
     `settings` are those of chats that the file has its own values for; `week_start` counts from Monday, which is 0.
+    `owner` tells its sessions from those of a workflow of the same name in another vault.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Script:
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     week_start: int = 0
     notes: tuple[str, ...] = ()
+    owner: str = ""
 
     @property
     def lasting(self) -> frozenset[str]:
@@ -93,7 +95,7 @@ class Script:
 
     def session_of(self, step: Step) -> str:
         """The session that has all runs of a step."""
-        return f"workflow:{self.name}/{named(step)}"
+        return f"workflow:{self.name}{self.owner}/{named(step)}"
 
 
 def lasting(steps: Iterable[Step]) -> frozenset[str]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from foveate.agents.toolset import Answer, Toolset
 from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Endless, Terms
 from foveate.chat.opening import Answering, ChatPlace, known_profile
-from foveate.errors import BudgetError, ConfigError, TemplateError
+from foveate.errors import BudgetError, ConfigError, FoveateError, TemplateError
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.sections import ContextSection
 from foveate.scripts.files import VaultFiles
+from foveate.scripts.inputs import Gathered
+from foveate.scripts.kept import key_of
 from foveate.scripts.recent import StepSession, StepTerms, recent_policy
 from foveate.scripts.script import Script, Step
 from foveate.session import Session
 from foveate.workflow.workspace import Workspace
+
+# The tag of a session that says whose it is: folders of one name in two places are two vaults.
+_VAULT: Final = "vault_id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +33,18 @@ class Stage:
     """Where a script is carried out: chats with their store and templates, a vault, and who answers.
 
     `answering` gives the model of a name or alias, None being the one of the settings; it is asked only when needed.
+    `called` gives the name of that model, and begins nothing.
     """
 
     script: Script
     place: ChatPlace
     root: Path
     answering: Callable[[str | None], Answering]
+    called: Callable[[str | None], str]
+
+    def __post_init__(self) -> None:
+        # Before anything is read: what another vault has in its sessions is nobody's business here.
+        object.__setattr__(self, "script", _owned(self.script, self.place, self.root))
 
     def files(self) -> VaultFiles:
         """The files of the vault."""
@@ -48,24 +60,17 @@ class Stage:
             raise ConfigError(f"no `--step` {only!r} in {self.script.path}; there are {known}")
         return self.script.steps[: names.index(only.strip().casefold()) + 1]
 
-    def check_owner(self) -> None:
-        """Refuse to go on with sessions of another vault: what it has in them is nobody's business here."""
-        vault = self.place.vault_name
-        for step in self.script.steps:
-            info = self.place.store.find(self.script.session_of(step))
-            if info is not None and info.vault_name != vault:
-                raise ConfigError(
-                    f"the session {info.session_id!r} belongs to the vault {info.vault_name!r}, not to {vault!r}; "
-                    "give another `--store`, or the workflow another name"
-                )
-
     def opened(self, step: Step) -> Session:
         """The session of a step, to write down what came of it."""
-        store, name, vault = self.place.store, self.script.session_of(step), self.place.vault_name
-        session = Session.open(store, name, vault=vault, budget=self.place.settings.budget)
-        if "workflow" not in store.session(name).tags:
-            session.tag(workflow=self.script.name, step=step.name)
+        name, vault = self.script.session_of(step), self.place.vault_name
+        session = Session.open(self.place.store, name, vault=vault, budget=self.place.settings.budget)
+        self.claim(step, session)
         return session
+
+    def claim(self, step: Step, session: Session) -> None:
+        """Write down whose session this is, if nobody has."""
+        if _VAULT not in self.place.store.session(session.id).tags:
+            session.tag(workflow=self.script.name, step=step.name, vault_id=_identity(self.root))
 
     def options(self, by: Answering) -> dict[str, Any]:
         """What the session of a step compiles with when a model answers."""
@@ -88,6 +93,21 @@ class Stage:
             steps=self.place.settings.steps,
         )
 
+    def key(self, step: Step, found: Gathered) -> str:
+        """What an output is made from, as a hash; an alias or no model at all may mean another one tomorrow."""
+        template = ""
+        if step.helper is not None:
+            try:
+                template = self.place.folders.load(step.helper).sha256
+            except FoveateError:
+                # It is said when the step is carried out; without a template it is another request.
+                template = "missing"
+        model = "none" if step.copies else self.called(step.model)
+        shown = (found.context, found.texts, found.references)
+        return key_of(
+            self.script.instructions, step.text, shown, model, step.helper, template, step.tools, step.recent_runs
+        )
+
     def _hidden(self) -> tuple[Path, ...]:
         """What may lie in the vault and is nobody's note."""
         return (self.place.store.file,) if self.place.store.file is not None else ()
@@ -101,8 +121,16 @@ class Stage:
     def _helper(self, step: Step, session: StepSession, by: Answering) -> Endless | None:
         if step.helper is None:
             return None
-        folders, computed, terms = self.place.folders, self.place.computed, self._terms(step)
-        helper = Endless(session, folders, step.helper, terms=terms, writer=by.writer, computed=computed)
+        folders = self.place.folders
+        helper = Endless(
+            session,
+            folders,
+            step.helper,
+            terms=self._terms(step),
+            writer=by.writer,
+            named=by.named,
+            computed=self.place.computed,
+        )
         # Its instructions belong to the first request already; a template that cannot be read is told of with that.
         with suppress(TemplateError):
             helper.template = folders.load(step.helper)
@@ -117,6 +145,26 @@ class Stage:
         if "vault" in step.tools:
             return (Workspace(self.root, writable=False, without=self._hidden()),)
         return (_RecallAlone(),) if "recall" in step.tools else ()
+
+
+def _owned(script: Script, place: ChatPlace, root: Path) -> Script:
+    """A script with sessions of its own, if those of its name are another vault's; once it has some, it keeps them."""
+    other = replace(script, owner=f"@{_identity(root)}")
+    for step in script.steps:
+        if place.store.find(other.session_of(step)) is not None:
+            return other
+        info = place.store.find(script.session_of(step))
+        if info is not None and (info.vault_name, info.tags.get(_VAULT, _identity(root))) != (
+            place.vault_name,
+            _identity(root),
+        ):
+            return other
+    return script
+
+
+def _identity(root: Path) -> str:
+    """A few characters for a folder; its path need not be in a store that others read."""
+    return hashlib.sha256(str(root.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def settle_errors(session: Session) -> None:
