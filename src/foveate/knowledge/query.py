@@ -1,15 +1,17 @@
 """The query: which nodes fit tags and words best, of however many there are.
 
-A tag counts more than any word, a rare one more than a common one, and what is new a little more than what is old. Of
-a term that half of all nodes have only the newest are looked at; what is shown is scored in full all the same.
+A tag counts more than any word, a rare one more than a common one, and what is new a little more than what is old. Not
+all nodes are looked at: of each term the newest that have it, and older ones if they have most of the rarest terms that
+are asked for. What is looked at is scored in full.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import nlargest
-from itertools import islice
+from heapq import nlargest, nsmallest
+from itertools import accumulate, islice
 from typing import Any, Final, NamedTuple, get_args
 
 from sqlalchemy import Connection, Row
@@ -35,8 +37,15 @@ _WORD_ROWS: Final = 400
 # A pasted text has hundreds of words; the rarest of them say what it is about.
 _MOST_LISTS: Final = 32
 _MOST_TERMS: Final = 500
-# So many more than are wanted are scored in full: what the index says of a node may be less than all.
+# So many more than are wanted are scored in full: what the index says of a node may be less than all. And never fewer
+# than this, so that who wants few nodes gets the first of those that who wants many gets.
 _REFINED: Final = 30
+_LEAST: Final = 80
+# To find those that have several of the rarest terms, the lists of so many terms are read whole, if they have so many
+# rows together, and so many of these nodes are kept.
+_TOGETHER: Final = 6
+_WHOLE_ROWS: Final = 12_000
+_MOST_JOINT: Final = 40
 
 
 class Scored(NamedTuple):
@@ -101,7 +110,8 @@ def best(
     known = postings.counts(connection, project.key, wanted.tags.keys() | wanted.words.keys())
     weights = _weights(known, wanted, project.nodes)
     lists = _lists(known, weights, types or TYPES)
-    days = _candidates(connection, project, lists, now, limit + _REFINED)
+    days = _candidates(connection, project, lists, now, max(limit + _REFINED, _LEAST))
+    days |= _joint(connection, project, _rarest(known, weights, types or TYPES))
     hits = _refined(graph.rows(connection, project.key, days), days, wanted, weights, now)
     return [Scored(graph.node_of(hit.row), hit.score, tuple(dict.fromkeys(hit.matched))) for hit in hits[:limit]]
 
@@ -161,8 +171,37 @@ def _candidates(
             scores[place] = scores.get(place, 0.0) + weight
     # What is new counts only so much more, so that most need not be looked at any closer.
     least = min(nlargest(most, scores.values()), default=0.0) - RECENT
-    near = [(score + _recency(day_at(place), now), place) for place, score in scores.items() if score >= least]
-    return {number_at(place): day_at(place) for _, place in nlargest(most, near)}
+    near = [
+        (round(score + _recency(day_at(place), now), 9), day_at(place), place)
+        for place, score in scores.items()
+        if score >= least
+    ]
+    # Those that are equal to the last are kept too: which of them is first by its id the index does not know.
+    last = min(nlargest(most, near), default=(0.0, 0, 0))[:2]
+    return {number_at(place): day for score, day, place in near if (score, day) >= last}
+
+
+def _rarest(known: Mapping[tuple[str, str], int], weights: _Weights, types: Collection[NodeType]) -> list[Wanted]:
+    """The lists of the rarest tags and words of each type, as far as they can be read whole."""
+    rarest: list[Wanted] = []
+    for field_of, counted in ((graph.tag_field, weights.tags), (graph.word_field, weights.words)):
+        for field in map(field_of, types):
+            lists = (Wanted(term, field, known[term, field]) for term in counted if (term, field) in known)
+            some = nsmallest(_TOGETHER, lists, key=_size)
+            # Short ones are read anyway.
+            rarest += some if some and some[-1].size > _NEWEST else ()
+    rarest.sort(key=_size)
+    rows = accumulate(one.size for one in rarest)
+    return [one for one, total in zip(rarest, rows, strict=True) if total <= _WHOLE_ROWS]
+
+
+def _joint(connection: Connection, project: Project, lists: Sequence[Wanted]) -> dict[int, int]:
+    """The nodes that have most of the rarest terms, and of equals the newest, each with its day."""
+    times: dict[str, Counter[int]] = defaultdict(Counter)
+    for one, places in zip(lists, postings.newest(connection, project.key, lists, _WHOLE_ROWS), strict=True):
+        times[one.field].update(places)
+    having = ((count, place) for counted in times.values() for place, count in counted.items() if count > 1)
+    return {number_at(place): day_at(place) for _, place in nlargest(_MOST_JOINT, having)}
 
 
 def _refined(
@@ -182,3 +221,7 @@ def _refined(
 
 def _recency(day: int, now: int) -> float:
     return RECENT * 0.5 ** (max(now - day, 0) / HALF_LIFE) if day and now else 0.0
+
+
+def _size(wanted: Wanted) -> tuple[int, str, str]:
+    return wanted.size, wanted.term, wanted.field
