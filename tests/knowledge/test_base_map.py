@@ -131,3 +131,38 @@ def test_a_task_takes_the_place_of_the_one_with_its_id(knowledge: Knowledge) -> 
     assert knowledge.task("nobody") is None
     with pytest.raises(ConfigError, match="task 'x': `status`"):
         knowledge.put_task(JournalTask(id="x", status="done"))
+
+
+def code(knowledge: Knowledge, objective: str) -> list[str]:
+    task = ContextTask(objective=objective)
+    return [one.location for one, _ in ProjectSource(knowledge=knowledge).code(extract_signals(task)).ranked]
+
+
+def test_a_file_that_a_task_names_is_found_on_a_map_of_common_words(knowledge: Knowledge) -> None:
+    """Of a word that thousands of entries have only the newest were looked at, and what is named was among none."""
+    named = [
+        entry("src/order_service.py", "order service"),
+        entry("src/api/order/service.py:10-42", "order service"),
+        entry("web/Order service.ts", "order service"),
+    ]
+    knowledge.put_entries(named)
+    knowledge.put_entries(entry(f"src/order/service/api/part{n}.py", "order service api") for n in range(4_000))
+
+    for said, location in {
+        "the order service api in src/order_service.py": "src/order_service.py",
+        "the order service api in order_service.py": "src/order_service.py",
+        "the order service api in /home/me/shop/src/order_service.py": "src/order_service.py",
+        "the order service api in src/api/order/service.py": "src/api/order/service.py:10-42",
+        "the order service api in order/service.py": "src/api/order/service.py:10-42",
+        "all of src/api": "src/api/order/service.py:10-42",
+        'the order service api in "Order service.ts"': "web/Order service.ts",
+    }.items():
+        assert code(knowledge, said)[:1] == [location], said
+
+
+def test_names_with_signs_are_looked_up_as_they_are(knowledge: Knowledge) -> None:
+    """No sign of them means any other, and what begins alike is another file."""
+    knowledge.put_entries(map(entry, ["a_b.py", "axb.py", "src/a_b.pyi", "src/a_b.py/x", "A_B.py"]))
+    assert locations(knowledge.map_near((), files=["a_b.py", "", "/", "%"]).entries) == ["a_b.py"]
+    assert locations(knowledge.map_near((), files=["./src/a_b.py"]).entries) == ["src/a_b.py/x"]
+    assert locations(knowledge.map_near((), files=["x"], limit=1).entries) == ["src/a_b.py/x"]

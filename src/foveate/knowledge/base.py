@@ -164,12 +164,12 @@ class Knowledge:
         """The entries that share words with the terms, at most so many; those with most and rarest words first."""
         return self.map_near(terms, limit=limit).entries
 
-    def map_near(self, terms: Iterable[str], *, limit: int = _CANDIDATES) -> Nearby:
-        """The same with what is known of their files, and how common each of the terms is."""
+    def map_near(self, terms: Iterable[str], *, files: Iterable[str] = (), limit: int = _CANDIDATES) -> Nearby:
+        """The same with what is known of their files, and how common each term is; those of named `files` first."""
         if limit < 1:
             raise ConfigError(f"`limit` must be 1 or more, got {limit!r}")
         with self._reading() as (connection, project):
-            return places.sharing(connection, project.key, terms, limit=limit)
+            return places.sharing(connection, project.key, terms, files=files, limit=limit)
 
     # --- the journal ----------------------------------------------------------------------------------------------
 

@@ -182,7 +182,7 @@ def _path(entry: MapEntry) -> str:
 
 def _names(mentioned: str, path: str) -> bool:
     """Whether a path, a part of one or a file's name means this file."""
-    wanted, parts = (_parts(mentioned), _parts(path))
+    wanted, parts = parts_of(mentioned), parts_of(path)
     if mentioned.startswith(("/", "~")) and len(wanted) > len(parts):
         # It leads to the project from outside.
         wanted = wanted[-len(parts) :]
@@ -190,7 +190,8 @@ def _names(mentioned: str, path: str) -> bool:
     return bool(wanted) and any(parts[at : at + len(wanted)] == wanted for at in starts)
 
 
-def _parts(path: str) -> list[str]:
+def parts_of(path: str) -> list[str]:
+    """The folders of a path and its name, without the lines that it may end with."""
     return [part for part in _LINES.sub("", path).split("/") if part not in ("", ".", "~")]
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, literal, or_, select, update
 
 from foveate.knowledge import postings
 from foveate.knowledge.checked import plain
+from foveate.knowledge.mapping import parts_of
 from foveate.knowledge.models import MapEntry
 from foveate.knowledge.postings import Posting, Wanted
 from foveate.knowledge.project import Change
@@ -24,6 +25,11 @@ _NEWEST: Final = 1_000
 _MOST_ROWS: Final = 3_000
 _MOST_LISTS: Final = 64
 _MOST_TERMS: Final = 500
+# A pasted log names hundreds of files. So many are looked up, and so many entries are taken for each; what is no path
+# from the top of the project has to be looked for at the end of all of them, which takes longer.
+_MOST_FILES: Final = 64
+_MOST_SOUGHT: Final = 8
+_MOST_NAMED: Final = 50
 _UPDATE: Final = (
     update(map_entries)
     .where(map_entries.c.project == bindparam("old_project"), map_entries.c.number == bindparam("old_number"))
@@ -134,8 +140,13 @@ def learned_at(connection: Connection, project: int, locations: Sequence[str]) -
     return {row.location: _noted(row).learned for row in _at(connection, project, locations)}
 
 
-def sharing(connection: Connection, project: int, terms: Iterable[str], *, limit: int) -> Nearby:
-    """The entries that have most of the terms, rare ones counting more; of a common one only the newest."""
+def sharing(
+    connection: Connection, project: int, terms: Iterable[str], *, files: Iterable[str] = (), limit: int
+) -> Nearby:
+    """The entries of files that are named, then those that have most of the terms, rare ones counting more.
+
+    Of a common term only the newest entries are looked at.
+    """
     # Who gives stems already must not have them shortened again.
     stems = dict.fromkeys(stem for term in terms for stem in (plain(term).lower(), *word_terms(term)))
     found = postings.counts(connection, project, [_EVERY, *list(stems)[:_MOST_TERMS]])
@@ -146,7 +157,8 @@ def sharing(connection: Connection, project: int, terms: Iterable[str], *, limit
     for one, some in zip(lists, postings.newest(connection, project, lists, _NEWEST), strict=True):
         for number in some:
             scores[number] = scores.get(number, 0.0) + 1 / math.log2(2 + one.size)
-    best = sorted(scores, key=lambda number: (-scores[number], number))[:limit]
+    named = _named(connection, project, list(dict.fromkeys(files))[:_MOST_FILES])
+    best = list(dict.fromkeys((*named, *sorted(scores, key=lambda number: (-scores[number], number)))))[:limit]
     rows = _numbered(connection, project, best)
     return Nearby(
         entries=[_entry(rows[number]) for number in best],
@@ -171,6 +183,43 @@ def _chosen(counts: Mapping[str, int]) -> list[Wanted]:
             break
         chosen.append(one)
     return chosen
+
+
+def _named(connection: Connection, project: int, files: Sequence[str]) -> Iterator[int]:
+    """The numbers of the entries that files and folders mean: by the whole path, else by how a path ends."""
+    sought: list[str] = []
+    for file in files:
+        parts = parts_of(plain(file))
+        # What leads to the project from outside is a path of it from some folder on.
+        from_outside = file.startswith(("/", "~"))
+        paths = ["/".join(parts[start:]) for start in range(len(parts) if from_outside else 1)]
+        some = [number for path in paths if path for number in _of_path(connection, project, path)]
+        yield from some
+        if not some and parts and not from_outside and len(sought) < _MOST_SOUGHT:
+            sought.append("/".join(parts))
+    yield from _ending(connection, project, sought) if sought else ()
+
+
+def _of_path(connection: Connection, project: int, path: str) -> Iterable[int]:
+    """The entries at a path, at lines of it or under it; by the index, as both ends of what begins alike are known."""
+    location = map_entries.c.location
+    # Where a server sorts by the rules of a language, what begins alike does not stand together.
+    ordered = location.collate("C") if connection.dialect.name == "postgresql" else location
+    bounds = ((f"{path}{sign}", f"{path}{chr(ord(sign) + 1)}") for sign in "/:")
+    within = or_(location == path, *(and_(ordered >= low, ordered < high) for low, high in bounds))
+    statement = select(map_entries.c.number).where(map_entries.c.project == project, within).order_by(ordered)
+    return connection.execute(statement.limit(_MOST_NAMED)).scalars().all()
+
+
+def _ending(connection: Connection, project: int, paths: Sequence[str]) -> Iterable[int]:
+    """The entries whose path ends with one of these, or has it as a folder; all locations are looked at."""
+    find = func.strpos if connection.dialect.name == "postgresql" else func.instr
+    whole = literal("/").concat(map_entries.c.location).concat(":")
+    within = or_(*(find(whole, f"/{path}{sign}") > 0 for path in paths for sign in "/:"))
+    # The shortest first, as of those that fit alike; then those that were put there first.
+    order = func.length(map_entries.c.location), map_entries.c.number
+    statement = select(map_entries.c.number).where(map_entries.c.project == project, within).order_by(*order)
+    return connection.execute(statement.limit(_MOST_NAMED * len(paths))).scalars().all()
 
 
 def _starts(prefix: str) -> tuple[str, ...]:

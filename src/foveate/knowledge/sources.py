@@ -33,10 +33,10 @@ class ProjectSource:
         return self.knowledge.task(task_id)
 
     def code(self, signals: Signals, /) -> Code:
-        """The places of the code that a task is about; only those that share a word with it are looked at."""
+        """The places of the code that a task is about; only those that it names or shares a word with are looked at."""
         named = [word for path in signals.files_mentioned for word in tokens_of(path).words]
         terms = dict.fromkeys((*signals.stems, *map(stem, signals.domains), *named))
-        near = self.knowledge.map_near(terms)
+        near = self.knowledge.map_near(terms, files=signals.files_mentioned)
         ranked = CodeMap(near.entries, near.files, counts=near.counts, total=near.total).ranked(signals)
         return Code(ranked, near.total)
 
