@@ -98,6 +98,8 @@ def test_front_matter_has_the_settings_of_the_file() -> None:
         ("## A\n@input notes.md\nx", "`@input` must be file:PATH or variable:NAME"),
         ("## A\n@input file:a.md (tail=3)\nx", "the option 'tail=3' is not known; known are required,"),
         ("## A\n@input file:../a.md\nx", "'../a.md' leads out of the vault"),
+        ("## A\n@input file:a.md (head=0)\nx", "`head` must be a number of lines, 1 or more, got '0'"),
+        ("## A\nfoo\n##\nbar", "the heading `##` has no name"),
         ("## A\n@output file:/etc/passwd\nx", "'/etc/passwd' leads out of the vault"),
         ("## A\n@output file:{tody}.md\nx", "{tody} is no date; known are {today}, {yesterday}"),
         ("## A\n@output context:x\nx", "`@output` must be context, variable:NAME or file:PATH"),
@@ -223,3 +225,17 @@ def test_bytes_are_a_script_or_an_error(content: bytes) -> None:
         script_of(content, path=PATH)
     except ConfigError:
         return
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("## Set up instructions\nx\n## A\ny", "line 1: 'Set up instructions' has the word instructions in it"),
+        ("---\ntemplate: chat\n---\n## A\nx", "`template` is for chats"),
+        ("## A\n@write_mode new\nx", "line 1: the step 'A' writes no file"),
+    ],
+)
+def test_what_may_not_be_meant_is_noted(text: str, note: str) -> None:
+    """It is no mistake, and does something else than it seems."""
+    (found,) = script_of(text.encode(), path=Path("a.md")).notes
+    assert note in found

@@ -426,3 +426,12 @@ async def test_many_runs_stay_quick_and_small(here: Setting) -> None:
 
     assert max(sizes[2:]) - min(sizes[2:]) < 10
     assert here.now == NOON + 12 * DAY
+
+
+async def test_where_nothing_can_be_written_nobody_is_asked(here: Setting) -> None:
+    """A link out of the vault is found before a model is paid."""
+    (here.vault / "out").symlink_to(here.vault.parent)
+    (done,) = await here.run("## A\n@output file:out/a.md\nSay it.\n")
+
+    assert done.status == "failed" and "name a file inside the vault" in str(done.error)
+    assert here.model.received == []

@@ -50,7 +50,7 @@ def _text(value: str) -> str:
 
 
 def _input(value: str) -> Input:
-    value, options = _parted(value, _input_option, f"{', '.join(_FLAGS)}, head=N, N lines, {_SCOPES}")
+    value, options = _parted(value, _input_option, f"{', '.join(_FLAGS)}, head=LINES, {_SCOPES}")
     kind, _, name = value.partition(":")
     match kind.strip():
         case "file":
@@ -82,7 +82,12 @@ def _parted(value: str, read: Callable[[str, str], dict[str, Any] | None], known
 def _input_option(name: str, value: str) -> dict[str, Any] | None:
     if name in _FLAGS and not value:
         return {name: True}
-    return {"head": _number(value, least=1)} if name == "head" else _output_option(name, value)
+    if name != "head":
+        return _output_option(name, value)
+    try:
+        return {"head": _number(value, least=1)}
+    except ValueError:
+        raise WrongError(f"`head` must be a number of lines, 1 or more, got {shortened(value)}") from None
 
 
 def _output_option(name: str, value: str) -> dict[str, Any] | None:

@@ -47,12 +47,20 @@ class VaultFiles:
         """Write a text; returns the path it has, which in mode `new` is another one if there is such a file."""
         return _attempted(path, "write", lambda: self._written(path, text, mode))
 
-    def _written(self, path: str, text: str, mode: WriteMode) -> str:
+    def check(self, path: str) -> None:
+        """Raise `VaultError` if nothing can be written there; a model that is asked first would be paid for nothing."""
+        _attempted(path, "write", lambda: self._writable(path))
+
+    def _writable(self, path: str) -> Path:
         place = self._place(path)
         if place.exists() and not place.is_file():
             raise VaultError(f"`@output file:{path}` is a folder or no regular file; name a file")
         if place.exists() and not os.access(place, os.W_OK):
-            raise VaultError(f"`@output file:{path}` is read-only; nothing was written")
+            raise VaultError(f"`@output file:{path}` is read-only; nothing was written; change its permissions")
+        return place
+
+    def _written(self, path: str, text: str, mode: WriteMode) -> str:
+        place = self._writable(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         match mode:
             case "append":
@@ -74,7 +82,7 @@ def _attempted(path: str, what: str, action: Callable[[], _T]) -> _T:
     try:
         return action()
     except RefusedError as error:
-        raise VaultError(f"cannot {what} {error}") from error
+        raise VaultError(f"cannot {what} {error}; name a file inside the vault") from error
     except OSError as error:
         raise VaultError(f"cannot {what} {path!r} in the vault: {error.strerror or error}") from error
 

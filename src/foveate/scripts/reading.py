@@ -25,7 +25,7 @@ MOST_BYTES: Final = 500_000
 _NOT_OURS: Final = ("endless", "template")
 _OWN: Final = ("description", "week_start_day")
 _LONGEST_NAME: Final = 200
-_HEADING: Final = re.compile(r" {0,3}##[ \t]+(.*)")
+_HEADING: Final = re.compile(r" {0,3}##(?:[ \t]+(.*))?")
 _INSTRUCTIONS: Final = "instructions"
 
 
@@ -117,7 +117,9 @@ class _Reader:
         settings: dict[str, Any] = {}
         for key, value in front.items():
             name = key.strip().lower().replace("-", "_") if isinstance(key, str) else ""
-            if name not in known:
+            if name in _NOT_OURS:
+                self.notes.append(f"`{key}` is for chats; what a step keeps in view is said by `@context-helper`")
+            elif name not in known:
                 # Other programs keep fields of their own there.
                 near = get_close_matches(name, known, 1, 0.8)
                 self.notes.extend(f"`{key}` is no field of a workflow; `{one}` may be meant" for one in near)
@@ -144,6 +146,9 @@ class _Reader:
         steps: list[Step] = []
         for part in _parts(lines, start):
             if _INSTRUCTIONS in part.heading.lower():
+                if part.heading.lower() != _INSTRUCTIONS:
+                    where = f"line {part.line}: {shortened(part.heading)}"
+                    self.notes.append(f"{where} has the word instructions in it: the system prompt of all, and no step")
                 self._refuse_directives(lines, part)
                 instructions.append("\n".join(lines[part.first : part.end]).strip())
             else:
@@ -180,6 +185,9 @@ class _Reader:
         text = "\n".join(lines[place : part.end]).strip()
         alone = {name: values[0] for name, values in said.items() if not DIRECTIVES[name].repeated}
         copies = str(alone.get("model", "")).lower() == "none"
+        if {"header", "write_mode"} & said.keys() and not any(one.kind == "file" for one in said.get("output", ())):
+            where = f"line {part.line}: the step {shortened(part.heading)}"
+            self.notes.append(f"{where} writes no file, so its `@header` and `@write_mode` do nothing")
         if not part.heading:
             self._wrong(part.line, "the heading `##` has no name; write one behind it")
         if len(part.heading) > _LONGEST_NAME:
@@ -250,7 +258,7 @@ def _parts(lines: Sequence[str], start: int) -> Iterator[_Part]:
     body = lines[start:]
     fenced = {start + place for block in blocks_in(body) for place in range(block.first, block.end)}
     headings = [
-        (place, found.group(1).rstrip(" \t").rstrip("#").strip(" \t"))
+        (place, (found.group(1) or "").rstrip(" \t").rstrip("#").strip(" \t"))
         for place in range(start, len(lines))
         if place not in fenced and (found := _HEADING.fullmatch(lines[place])) is not None
     ]

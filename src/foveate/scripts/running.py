@@ -125,6 +125,9 @@ class Run:
         if step.copies:
             done = Done(step=step, status="copied", session=session, output=found.copied() or step.text)
         else:
+            for one in step.outputs:
+                if one.kind == "file":
+                    self._files.check(dated(one.name, self._day, script.week_start))
             turn = await self._asked(step, found)
             output = encodable(turn.text).strip()
             done = Done(step=step, status="done", session=session, output=output, calls=turn.calls)
