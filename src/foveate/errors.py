@@ -63,6 +63,10 @@ class StoreError(FoveateError):
     """A store cannot be opened, read or written; what was in it before is still there."""
 
 
+class NoStoreError(StoreError):
+    """There is no store at the place that was named, and nobody said that one should be made."""
+
+
 class StoreVersionError(StoreError):
     """A store was written by a newer Foveate; it was not touched."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
@@ -120,7 +121,7 @@ def test_memories_are_read(knowledge: Knowledge, tmp_path: Path) -> None:
     )
     (folder / "titled.md").write_text("---\ntype: gotcha\ntags:\n---\n# Only a title #\n", encoding="utf-8")
 
-    assert knowledge.read_memories(folder) == 3
+    assert len(knowledge.read_memories(folder).nodes) == 3
     first, second, third = knowledge.nodes()
     assert first == Node(
         id="decision-jwt", type="decision", summary="We use JWT with refresh tokens.", tags=("auth", "jwt"),
@@ -133,7 +134,7 @@ def test_memories_are_read(knowledge: Knowledge, tmp_path: Path) -> None:
 def test_one_memory_is_read_by_its_name(knowledge: Knowledge, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.md").write_text(f"---\ntype: decision\n---\n# {name}\n", encoding="utf-8")
-    assert knowledge.read_memories(tmp_path / "two.md") == 1
+    assert len(knowledge.read_memories(tmp_path / "two.md").nodes) == 1
     assert [node.id for node in knowledge.nodes()] == ["two"]
     with pytest.raises(ConfigError, match=r"no folder '.*three\.md'; name the one that has the memories"):
         knowledge.read_memories(tmp_path / "three.md")
@@ -147,7 +148,7 @@ def test_memories_that_are_read_again_keep_what_was_made_of_them(knowledge: Know
     knowledge.update("decision-jwt", connections=("task-001",), retired=True)
     path.write_text(MEMORY.replace("We use JWT", "We use PASETO"), encoding="utf-8")
 
-    assert knowledge.read_memories(tmp_path) == 1
+    assert len(knowledge.read_memories(tmp_path).nodes) == 1
     node = knowledge.node("decision-jwt")
     assert node.summary.startswith("We use PASETO")
     assert (node.connections, node.retired) == (("task-001",), True)
@@ -156,7 +157,6 @@ def test_memories_that_are_read_again_keep_what_was_made_of_them(knowledge: Know
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"# No front matter", "bad.md has no front matter; begin it with ---"),
         (b"---\nid: [\n---\n", "bad.md: the front matter is no YAML"),
         (
             b"---\ndate: 2025-02-30\ntype: task\n---\n",
@@ -182,3 +182,49 @@ def test_a_memory_with_an_error_is_named_and_nothing_is_read(tmp_path: Path, tex
         assert list(knowledge.nodes()) == []
         with pytest.raises(ConfigError, match="no folder"):
             knowledge.read_memories(tmp_path / "nowhere")
+
+
+def test_what_a_graph_does_not_say_of_a_node_stays(knowledge: Knowledge) -> None:
+    """A graph that others wrote has the fields of its format only: ours are not lost, and what is retired stays so."""
+    node = Node(
+        id="a", type="gotcha", summary="It leaks", severity="high", rationale="close it", tags=("db",), file="a.py",
+        created="2026-01-01", connections=("T1",), retired=True,
+    )  # fmt: skip
+    knowledge.add(node)
+    knowledge.import_graph({"nodes": [{"id": "a", "type": "gotcha", "summary": "It leaks much", "tags": ["pool"]}]})
+    assert knowledge.node("a") == replace(node, summary="It leaks much", tags=("pool",))
+    knowledge.import_graph(
+        {"nodes": [{"id": "a", "type": "gotcha", "summary": "x", "severity": None, "retired": False}]}
+    )
+    assert (knowledge.node("a").severity, knowledge.node("a").retired) == (None, False)
+
+
+def test_files_that_are_no_memories_are_left_out_and_folders_below_are_read(
+    knowledge: Knowledge, tmp_path: Path
+) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "README.md").write_text("# Our memories\n", encoding="utf-8")
+    (tmp_path / "below" / "pool.md").write_text("---\ntype: gotcha\nseverity: high\n---\n# Leaks\n", encoding="utf-8")
+    assert knowledge.read_memories(tmp_path).left_out == (tmp_path / "README.md",)
+    assert [(node.id, node.severity) for node in knowledge.nodes()] == [("pool", "high")]
+    with pytest.raises(ConfigError, match=r"README\.md has no front matter; begin it with ---"):
+        knowledge.read_memories(tmp_path / "README.md")
+
+
+def test_a_folder_without_memories_is_refused(knowledge: Knowledge, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# Nothing\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"no memory in '.*': 1 \*\.md file\(s\), none of which begins with ---"):
+        knowledge.read_memories(tmp_path)
+
+
+def test_what_a_memory_is_related_to_is_connected(knowledge: Knowledge, tmp_path: Path) -> None:
+    """By an id, however it is written, or by the file of another memory; prose is no id."""
+    (tmp_path / "2025-12-10-jwt.md").write_text(MEMORY, encoding="utf-8")
+    related = (
+        "- pattern-001: why\n- `task-2`\n- [[gotcha-3]] too\n- [the choice](2025-12-10-jwt.md)\n"
+        "- insight-4 (old)\n- See the docs\n"
+    )
+    (tmp_path / "b.md").write_text(f"---\ntype: insight\n---\n# B\n\n## Related\n{related}", encoding="utf-8")
+    knowledge.read_memories(tmp_path)
+    assert knowledge.node("b").connections == ("pattern-001", "task-2", "gotcha-3", "decision-jwt", "insight-4")
+    assert [node.id for node in knowledge.connected("decision-jwt")] == ["b"]

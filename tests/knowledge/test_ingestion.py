@@ -13,6 +13,7 @@ from foveate.knowledge.base import Knowledge
 from foveate.knowledge.handoff import read_handoff
 from foveate.knowledge.models import (
     Blocker,
+    ContextTask,
     FileCreated,
     FileForNext,
     FileModified,
@@ -23,6 +24,7 @@ from foveate.knowledge.models import (
     Node,
     Pattern,
 )
+from foveate.knowledge.sources import context_of
 from foveate.store.schema import knowledge_projects, metadata
 from tests.knowledge import projects
 
@@ -63,7 +65,7 @@ def test_a_handoff_goes_everywhere(knowledge: Knowledge) -> None:
     assert done.added == ("task-003", "pattern-001", "gotcha-001")
     assert not done.repeated
     assert list(knowledge.nodes()) == [
-        Node(id="task-003", type="task", summary="Added the users endpoint", tags=("api", "validation"), created=TODAY, connections=("task-001",)),
+        Node(id="task-003", type="task", summary="Users API", rationale="Added the users endpoint", tags=("api", "validation"), created=TODAY, connections=("task-001",)),
         Node(id="pattern-001", type="pattern", summary="Validate before parsing", tags=("validation",), file="src/api/users.py:10-20", created=TODAY, connections=("task-003",)),
         Node(id="gotcha-001", type="gotcha", summary="Pools leak", tags=("api",), file="src/db.py", severity="high", rationale="Close them", created=TODAY, connections=("task-003",)),
     ]  # fmt: skip
@@ -171,13 +173,66 @@ def test_what_is_known_already_is_added_to_and_not_doubled(knowledge: Knowledge)
 
 
 def test_a_retired_lesson_is_not_brought_back(knowledge: Knowledge) -> None:
-    """Who learns it again adds a new node."""
+    """Who says it again is not heard, until somebody puts it back."""
     knowledge.ingest(TASK, HANDOFF, today=TODAY)
     knowledge.retire("gotcha-001")
 
     done = knowledge.ingest(JournalTask(id="task-004"), HANDOFF, today=TODAY)
-    assert done.added == ("task-004", "gotcha-002")
-    assert knowledge.node("gotcha-001").retired
+    assert (done.added, done.merged, done.retired) == (("task-004",), ("pattern-001",), ("gotcha-001",))
+    assert knowledge.node("gotcha-001").retired and [node.id for node in knowledge.nodes()][-1] == "task-004"
+    knowledge.restore("gotcha-001")
+    assert knowledge.ingest(JournalTask(id="task-005"), HANDOFF, today=TODAY).merged == ("pattern-001", "gotcha-001")
+
+
+def test_what_was_retired_is_not_inherited(knowledge: Knowledge) -> None:
+    """A task that depends on the one it came from gets what is left; the journal keeps all that was handed over."""
+    knowledge.ingest(TASK, HANDOFF, today=TODAY)
+    task = ContextTask(objective="Go on with it", dependencies=(TASK.id,))
+    assert [one.issue for one in context_of(task, knowledge).inherited_warnings] == ["Pools leak"]
+    knowledge.retire("gotcha-001")
+    context = context_of(task, knowledge)
+    assert (context.inherited_warnings, len(context.inherited_patterns)) == ((), 1)
+    knowledge.retire("pattern-001")
+    assert context_of(task, knowledge).inherited_patterns == ()
+    assert knowledge.task(TASK.id).handoff == HANDOFF
+
+
+def test_what_was_reworded_and_retired_is_not_inherited_by_its_id(knowledge: Knowledge) -> None:
+    handoff = Handoff(outcome="completed", patterns_discovered=(Pattern(id="pattern-007", pattern="Use cents"),))
+    knowledge.ingest(TASK, handoff, today=TODAY)
+    knowledge.update("pattern-007", summary="Use integers", retired=True)
+    assert knowledge.inherited_task(TASK.id).handoff.patterns_discovered == ()
+
+
+def test_a_task_is_found_by_its_name(knowledge: Knowledge) -> None:
+    """And by what was done."""
+    knowledge.ingest(JournalTask(id="T1", name="Refund ledger", summary="Rows are added."), HANDOFF, today=TODAY)
+    for words in (["ledger"], ["rows"]):
+        assert [one.node.id for one in knowledge.query_by_tags([], words=words, types=["task"])] == ["T1"]
+    assert (knowledge.node("T1").summary, knowledge.node("T1").rationale) == ("Refund ledger", "Rows are added.")
+
+
+def test_the_same_handoff_with_another_name_corrects_the_task(knowledge: Knowledge) -> None:
+    """Name and summary are those given last, tags and dependencies are added; what is not given stays."""
+    knowledge.ingest(TASK, HANDOFF, today=TODAY)
+    given = JournalTask(id=TASK.id, name="People API", tags=("people",), dependencies=("task-002",))
+    done = knowledge.ingest(given, HANDOFF, today=TODAY)
+    assert done.repeated and done.corrected
+    task, node = knowledge.task(TASK.id), knowledge.node(TASK.id)
+    assert (task.name, task.summary, task.tags) == ("People API", TASK.summary, ("api", "people"))
+    assert (task.dependencies, task.status) == (("task-001", "task-002"), "completed")
+    assert node.summary == "People API" and "people" in node.tags and "people" in knowledge.node("gotcha-001").tags
+    before = everything(knowledge)
+    assert not knowledge.ingest(given, HANDOFF, today=TODAY).corrected
+    assert everything(knowledge) == before
+
+
+def test_what_is_said_of_an_older_handoff_corrects_nothing(knowledge: Knowledge) -> None:
+    half = Handoff(outcome="partial")
+    knowledge.ingest(replace(TASK, summary="half"), half, today=TODAY)
+    knowledge.ingest(TASK, HANDOFF, today=TODAY)
+    assert not knowledge.ingest(replace(TASK, summary="half"), half, today=TODAY).corrected
+    assert knowledge.task(TASK.id).summary == TASK.summary
 
 
 def test_ids_that_agents_chose_are_kept_if_they_are_free(knowledge: Knowledge) -> None:
@@ -214,7 +269,8 @@ def test_what_the_journal_knew_of_a_task_is_kept(knowledge: Knowledge) -> None:
         TASK.dependencies,
         ("api", "users"),
     )
-    assert (node.summary, node.tags, node.connections) == (
+    assert (node.summary, node.rationale, node.tags, node.connections) == (
+        TASK.name,
         TASK.summary,
         ("api", "users", "validation"),
         TASK.dependencies,

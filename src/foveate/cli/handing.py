@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,11 @@ from foveate.cli.output import AsJson, print_json, print_table, print_text, say,
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import DEFECTS, reported
 from foveate.cli.store import StorePlace, SystemPlace
+
+if TYPE_CHECKING:
+    from foveate.knowledge.base import Knowledge
+    from foveate.knowledge.ingestion import Ingested
+    from foveate.knowledge.models import Handoff, JournalTask
 
 handoff_app = typer.Typer(help="What an agent hands over when its task ends.", no_args_is_help=True)
 map_app = typer.Typer(help="Where things are in the code.", no_args_is_help=True)
@@ -54,6 +60,9 @@ def ingest_command(
     name: Annotated[str, typer.Option("--name", help="The name of the task; else its first sentence.")] = "",
     summary: Annotated[str, typer.Option("--summary", help="What was done; else what the text says.")] = "",
     tag: Tags = None,
+    depends_on: Annotated[
+        list[str] | None, typer.Option("--depends-on", metavar="ID", help="A task it built upon; several times.")
+    ] = None,
     changed: Changed = None,
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Save what can be saved of a handoff that breaks rules, or is none.")
@@ -62,42 +71,27 @@ def ingest_command(
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
-    """Take a handoff into graph, map and journal; a second time changes nothing.
+    """Take a handoff into graph, map and journal; a second time changes nothing but name, summary and tags.
 
     Example: foveate handoff ingest handoff.yaml --task T1
     """
     with known(store, system, project, create=True) as knowledge:
         # Not on top: `--help` and other commands need not wait for it.
-        from foveate.knowledge.handoff import parse_handoff, read_handoff
-        from foveate.knowledge.handoff_text import told_in
-        from foveate.knowledge.models import ContextTask, JournalTask
-        from foveate.knowledge.signals import extract_signals
+        from foveate.knowledge.models import JournalTask
 
         text = text_of(file)
-        read = read_handoff(text, changed=changed or ()) if lenient else None
-        handoff = read.handoff if read is not None else parse_handoff(text, changed=changed or ())
-        for problem in read.problems if read is not None else ():
-            say(f"salvaged: {shown(problem)}")
-        told, before = told_in(text), knowledge.task(task)
-        # A name that somebody gave stays.
-        name = name or (before.name if before is not None else "") or told.name
-        summary = summary or told.summary
-        about = extract_signals(ContextTask(name=name, objective=summary), domains=domains_here())
-        given = JournalTask(id=task, name=name, summary=summary, tags=tuple(tag or about.domains), handoff=handoff)
-        done = knowledge.ingest(given, handoff, today=today())
-        if done.repeated:
-            typer.echo(f"this handoff of {shown(task)} was taken in already; nothing changed")
-            return
-        typer.echo(
-            f"{handoff.outcome}: {count(len(done.added), 'node')} added, {len(done.merged)} merged, "
-            f"{count(len(done.entries), 'place')} on the map, {count(done.blockers, 'blocker')}"
+        handoff = _handoff_in(text, changed or (), lenient=lenient)
+        given = JournalTask(
+            id=task, name=name, summary=summary, tags=tuple(tag or ()), dependencies=tuple(depends_on or ())
         )
+        done = knowledge.ingest(_described(knowledge, given, text, handoff), handoff, today=today())
+        _tell(done, handoff)
 
 
 def journal_command(
     project: Project = None, as_json: AsJson = False, store: StorePlace = None, system: SystemPlace = None
 ) -> None:
-    """List the tasks of a project with what came of them, and what stands in the way.
+    """List the tasks of a project with what came of them, what stands in the way and what is to be done next.
 
     Example: foveate journal
     """
@@ -110,10 +104,64 @@ def journal_command(
         if not tasks:
             say(f"no task of project {shown(knowledge.project)} has handed anything over yet")
             return
-        rows = [[shown(one.id), one.status, shown(one.name), shown(one.summary)] for one in tasks]
+        rows = [[shown(one.id), _status(one), shown(one.name), shown(one.summary)] for one in tasks]
         print_table({"task": "name", "status": "name", "name": "words", "summary": "words"}, rows)
-        for task, blocker in blockers:
-            print_text(f"! {task}: {blocker.blocker}")
+        # Not on top: `--help` and other commands need not wait for it.
+        from foveate.knowledge.journal_text import journal_lines
+
+        for line in journal_lines(tasks, blockers):
+            print_text(line)
+
+
+def _handoff_in(text: str, changed: Sequence[str], *, lenient: bool) -> Handoff:
+    """The handoff in a text; what was salvaged, and why, is said."""
+    # Not on top: `--help` and other commands need not wait for it.
+    from foveate.knowledge.handoff import parse_handoff, read_handoff
+
+    if not lenient:
+        return parse_handoff(text, changed=changed)
+    read = read_handoff(text, changed=changed)
+    for problem in read.problems:
+        say(f"salvaged: {shown(problem)}")
+    return read.handoff
+
+
+def _described(knowledge: Knowledge, given: JournalTask, text: str, handoff: Handoff) -> JournalTask:
+    """The task with what is not given of it: as the journal has it, else as its words say."""
+    # Not on top: `--help` and other commands need not wait for it.
+    from msgspec.structs import replace
+
+    from foveate.knowledge.handoff_text import told_in
+    from foveate.knowledge.models import ContextTask
+    from foveate.knowledge.signals import extract_signals
+
+    before = knowledge.task(given.id)
+    if before is not None and before.handoff == handoff:
+        # The same again: only what is said anew is changed.
+        return given
+    told = told_in(text, handoff)
+    # A name that somebody gave stays.
+    name = given.name or (before.name if before is not None else "") or told.name
+    summary = given.summary or told.summary
+    about = extract_signals(ContextTask(name=name, objective=summary), domains=domains_here())
+    return replace(given, name=name, summary=summary, tags=given.tags or about.domains)
+
+
+def _tell(done: Ingested, handoff: Handoff) -> None:
+    if done.repeated:
+        what = "name, summary, tags or dependencies were changed" if done.corrected else "nothing changed"
+        typer.echo(f"this handoff of {shown(done.task_id)} was taken in already; {what}")
+        return
+    typer.echo(
+        f"{handoff.outcome}: {count(len(done.added), 'node')} added, {len(done.merged)} merged, "
+        f"{count(len(done.entries), 'place')} on the map, {count(done.blockers, 'blocker')}"
+    )
+    if done.retired:
+        say(f"said again, but retired: {shown(', '.join(done.retired))}; `foveate knowledge retire ID --undo` revives")
+
+
+def _status(task: JournalTask) -> str:
+    return f"{task.status} (salvaged)" if task.handoff is not None and task.handoff.salvaged else task.status
 
 
 @map_app.command("build")
@@ -127,19 +175,20 @@ def build_command(
 
     Example: foveate map build .
     """
-    with known(store, system, project, create=True) as knowledge:
+    # Not on top: `--help` and other commands need not wait for it.
+    from foveate.knowledge.project import home_of
+
+    home = home_of(folder) if project is None else home_of(Path())
+    with known(store, system, project, create=True, folder=home) as knowledge:
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.knowledge.charting import chart
-        from foveate.knowledge.project import root_of
 
         with shown_progress(None, worth=sys.stderr.isatty()) as tell:
-            made = chart(
-                knowledge, folder, lambda done, total: tell(f"reading {total:,} files", done), within=root_of(Path())
-            )
+            made = chart(knowledge, folder, lambda done, total: tell(f"reading {total:,} files", done), within=home)
         left = ", ".join(f"{number} {reason}" for reason, number in made.left_out.items())
         typer.echo(
-            f"{count(len(made.entries), 'place')} on the map, {count(made.parsed, 'file')} read"
-            f"{f', left out: {left}' if left else ''}"
+            f"{count(len(made.entries), 'place')} on the map of project {shown(knowledge.project)}, "
+            f"{count(made.parsed, 'file')} read{f', left out: {left}' if left else ''}"
         )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -15,10 +15,12 @@ from foveate.cli.output import AsJson, print_json, print_table, print_text, say
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import reported
 from foveate.cli.store import StorePlace, SystemPlace, opened
-from foveate.errors import ConfigError, StoreError
+from foveate.errors import ConfigError, NoStoreError, StoreError
 
 if TYPE_CHECKING:
     from foveate.knowledge.base import Knowledge
+
+_HERE: Final = Path()
 
 knowledge_app = typer.Typer(help="What a project knows: decisions, patterns, gotchas, insights.", no_args_is_help=True)
 
@@ -40,10 +42,10 @@ Tags = Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", he
 
 @contextmanager
 def known(
-    store: str | None, system: str | None, project: str | None, *, create: bool = False
+    store: str | None, system: str | None, project: str | None, *, create: bool = False, folder: Path = _HERE
 ) -> Generator[Knowledge, None, None]:
     """The knowledge of the project that a command is about; nowhere is it made unless `create` says so."""
-    with reported(), known_if_any(store, system, project, create=create) as knowledge:
+    with reported(), known_if_any(store, system, project, create=create, folder=folder) as knowledge:
         if knowledge is None:
             # Not on top: `--help` must not wait for SQLAlchemy.
             from foveate.store.location import located
@@ -58,9 +60,9 @@ def known(
 
 @contextmanager
 def known_if_any(
-    store: str | None, system: str | None, project: str | None, *, create: bool = False
+    store: str | None, system: str | None, project: str | None, *, create: bool = False, folder: Path = _HERE
 ) -> Generator[Knowledge | None, None, None]:
-    """The same, or None if there is no file for it."""
+    """The same, or None if there is no store yet: no file for it, or a database without our tables."""
     # Not on top: `--help` must not wait for SQLAlchemy.
     from foveate.knowledge.base import Knowledge
     from foveate.knowledge.project import project_of
@@ -73,8 +75,13 @@ def known_if_any(
     if not create and file and not file.startswith((":", "file:")) and not Path(file).exists():
         yield None
         return
-    with opened(store, system, create=create) as found:
-        yield Knowledge(found, project_of(Path(), project))
+    with ExitStack() as closing:
+        try:
+            found = closing.enter_context(opened(store, system, create=create))
+        except NoStoreError:
+            yield None
+            return
+        yield Knowledge(found, project_of(folder, project))
 
 
 def domains_here() -> Mapping[str, Sequence[str]]:
@@ -109,7 +116,7 @@ def context_command(
         Literal["easy", "normal", "complex"] | None,
         typer.Option("--complexity", help="How much the task is told; as the task says, else normal."),
     ] = None,
-    budget: Annotated[int, typer.Option("--budget", metavar="TOKENS", min=200, help="The most tokens.")] = 2_000,
+    budget: Annotated[int, typer.Option("--budget", metavar="TOKENS", help="The most tokens, 200 or more.")] = 2_000,
     debug: Annotated[
         bool, typer.Option("--debug", envvar="DEBUG_CONTEXT", help="Also print how the context came about.")
     ] = False,
@@ -124,12 +131,12 @@ def context_command(
     """
     with reported(), known_if_any(store, system, project) as knowledge:
         # Not on top: `--help` and other commands need not wait for it.
-        from foveate.knowledge import ContextTask, context_of, rendered
-        from foveate.knowledge.faults import fitted
+        from foveate.knowledge import context_of, rendered
+        from foveate.knowledge.checked import read_task
         from foveate.knowledge.render import debug_report, shortened
         from foveate.work.reading import parsed
 
-        given = fitted(parsed(text_of(task), str(task)), ContextTask, str(task))
+        given = read_task(parsed(text_of(task), str(task)), name=str(task))
         context = context_of(given, knowledge, today=today(), complexity=complexity, domains=domains_here())
         if as_json:
             made = plain(shortened(context, budget=budget))
@@ -181,6 +188,47 @@ def add_command(
             connections=tuple(connect or ()),
         )
         typer.echo(knowledge.add(node, now=today()))
+
+
+@knowledge_app.command("update")
+def update_command(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of a node; `foveate knowledge query` finds it.")],
+    summary: Annotated[str | None, typer.Option("--summary", metavar="TEXT", help="In one sentence.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="All its tags anew; several times.")
+    ] = None,
+    file: Annotated[str | None, typer.Option("--file", metavar="PATH", help="Where it shows; '' for nowhere.")] = None,
+    severity: Annotated[
+        Literal["high", "medium", "low"] | None, typer.Option("--severity", help="How bad a gotcha is.")
+    ] = None,
+    rationale: Annotated[str | None, typer.Option("--rationale", metavar="TEXT", help="Why; '' for nothing.")] = None,
+    connect: Annotated[
+        list[str] | None, typer.Option("--connect", metavar="ID", help="One more node it belongs to; several times.")
+    ] = None,
+    project: Project = None,
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Change what a node says; what is not given stays as it is.
+
+    Example: foveate knowledge update gotcha-003 --severity low --tag testing
+    """
+    with known(store, system, project) as knowledge:
+        changes: dict[str, Any] = {
+            name: value for name, value in (("summary", summary), ("severity", severity)) if value is not None
+        }
+        changes |= {
+            name: value or None for name, value in (("file", file), ("rationale", rationale)) if value is not None
+        }
+        if tag:
+            changes["tags"] = tuple(tag)
+        if connect:
+            # Who is not there is refused by name, with those that are spelt alike.
+            changes["connections"] = (*knowledge.node(id).connections, *(knowledge.node(one).id for one in connect))
+        if not changes:
+            raise ConfigError(f"nothing to change of {id!r}; give `--summary`, `--tag` or another option")
+        knowledge.update(id, **changes)
+        typer.echo(f"{shown(id)} is changed")
 
 
 @knowledge_app.command("query")
@@ -247,17 +295,21 @@ def show_command(
 @knowledge_app.command("retire")
 def retire_command(
     id: Annotated[str, typer.Argument(metavar="ID", help="The id of a node.")],
+    undo: Annotated[bool, typer.Option("--undo", help="Let it be found again.")] = False,
     project: Project = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
-    """Let a node be found no more; it stays in the store.
+    """Let a node be found no more, also if it is said again; it stays in the store.
 
     Example: foveate knowledge retire gotcha-003
     """
     with known(store, system, project) as knowledge:
-        knowledge.retire(id)
-        typer.echo(f"{shown(id)} is retired")
+        if undo:
+            knowledge.restore(id)
+        else:
+            knowledge.retire(id)
+        typer.echo(f"{shown(id)} is {'found again' if undo else 'retired'}")
 
 
 @knowledge_app.command("merge")
@@ -301,7 +353,10 @@ def import_command(
     """
     with known(store, system, project, create=True) as knowledge:
         if path.is_dir() or (path.suffix.lower() in (".md", ".markdown") and path.is_file()):
-            typer.echo(f"{count(knowledge.read_memories(path), 'memory file')} taken in")
+            read = knowledge.read_memories(path)
+            for one in read.left_out:
+                say(f"left out, as it has no front matter: {shown(str(one))}")
+            typer.echo(f"{count(len(read.nodes), 'memory file')} taken in")
             return
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.work.reading import parsed

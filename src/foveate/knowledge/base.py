@@ -14,8 +14,9 @@ from sqlalchemy import Connection
 from foveate.errors import ConfigError, UnknownReferenceError
 from foveate.knowledge import graph, journal, places, query
 from foveate.knowledge.checked import checked_entry, checked_node, checked_task, plain
-from foveate.knowledge.exchange import graph_of, memories_in, nodes_of
-from foveate.knowledge.ingestion import Ingested, ingest
+from foveate.knowledge.exchange import graph_of, nodes_of
+from foveate.knowledge.ingestion import Ingested, ingest, without_retired
+from foveate.knowledge.memories import Memories, memories_in
 from foveate.knowledge.merging import merge
 from foveate.knowledge.models import Blocker, Handoff, JournalTask, MapEntry, Node, NodeType
 from foveate.knowledge.places import Nearby
@@ -55,7 +56,10 @@ class Knowledge:
             there = graph.by_id(change.connection, change.key, [node.id]).get(node.id)
             if there is not None:
                 state = "retired" if there.node.retired else "there"
-                raise ConfigError(f"node {node.id!r} is {state} already; update it, or take an id from `new_id`")
+                raise ConfigError(
+                    f"node {node.id!r} is {state} already; change it with `foveate knowledge update {node.id}`, or "
+                    "give the new one another id"
+                )
             graph.put(change, [node])
         return node.id
 
@@ -72,6 +76,10 @@ class Knowledge:
     def retire(self, node_id: str) -> None:
         """Take a node out of everything that is found; it can still be looked at by its id."""
         self.update(node_id, retired=True)
+
+    def restore(self, node_id: str) -> None:
+        """Let a retired node be found again."""
+        self.update(node_id, retired=False)
 
     def merge(self, keep: str, *others: str) -> Node:
         """Unite nodes that say the same: one is kept, the others retired, and what led to them leads to it."""
@@ -178,6 +186,12 @@ class Knowledge:
         with self._reading() as (connection, project):
             return journal.task(connection, project.key, plain(task_id))
 
+    def inherited_task(self, task_id: str) -> JournalTask | None:
+        """The same, without patterns and gotchas of its handoff that were retired since."""
+        with self._reading() as (connection, project):
+            found = journal.task(connection, project.key, plain(task_id))
+            return None if found is None else without_retired(connection, project.key, found)
+
     def put_task(self, task: JournalTask) -> None:
         """Add a task to the journal, in the place of the one that has its id."""
         checked = checked_task(task)
@@ -208,21 +222,27 @@ class Knowledge:
             return graph_of((one.node for one in stored), project.updated)
 
     def import_graph(self, data: dict[str, Any]) -> int:
-        """Take in the nodes of a `knowledge_graph.json`, all or none; those whose ids are there are updated."""
+        """Take in the nodes of a `knowledge_graph.json`, all or none.
+
+        Those whose ids are there are updated; what the file does not say of them stays as it is.
+        """
         given = nodes_of(data)
         with self._changing() as change:
-            graph.put(change, given)
+            known = graph.by_id(change.connection, change.key, [one.node.id for one in given])
+            graph.put(change, [one.over(known[one.node.id].node if one.node.id in known else None) for one in given])
         return len(given)
 
-    def read_memories(self, place: Path) -> int:
+    def read_memories(self, place: Path) -> Memories:
         """Take in the memories of a folder, a Markdown file with front matter each, all or none; or one such file."""
-        given = {node.id: node for node in memories_in(place)}
+        found = memories_in(place)
+        given = {node.id: node for node in found.nodes}
         with self._changing() as change:
             for id, stored in graph.by_id(change.connection, change.key, given).items():
                 # A file does not say what others connected to it or did with it since.
-                given[id] = replace(given[id], connections=stored.node.connections, retired=stored.node.retired)
+                connections = tuple(dict.fromkeys((*given[id].connections, *stored.node.connections)))
+                given[id] = replace(given[id], connections=connections, retired=stored.node.retired)
             graph.put(change, given.values())
-        return len(given)
+        return found
 
     # --- inside ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import msgspec
 
 from foveate.errors import ConfigError
 from foveate.knowledge.faults import fitted
-from foveate.knowledge.models import JournalTask, MapEntry, Node
+from foveate.knowledge.models import ContextTask, JournalTask, MapEntry, Node
 from foveate.log.text import encodable
 from foveate.store.engine import storable
 
@@ -71,6 +71,15 @@ def checked_task(given: JournalTask) -> JournalTask:
         _check_id(name, "dependencies", one)
     tags = dict.fromkeys(filter(None, (tag.strip().lower() for tag in task.tags)))
     return msgspec.structs.replace(task, tags=tuple(tags), dependencies=tuple(dict.fromkeys(task.dependencies)))
+
+
+def read_task(given: object, *, name: str) -> ContextTask:
+    """A task that somebody wrote; a field that is left empty is as if it were not there."""
+    filled = {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
+    task = fitted(filled, ContextTask, name)
+    if not task.objective.strip():
+        raise ConfigError(f"{name}: `objective` is blank; say in a sentence or two what the task is")
+    return task
 
 
 def day_of(written: str, *, field: str) -> int:

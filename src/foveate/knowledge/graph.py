@@ -180,10 +180,13 @@ def around(connection: Connection, project: int, start: Node, depth: int) -> lis
 
 
 def saying(connection: Connection, project: int, type: NodeType, summary: str) -> Stored | None:
-    """The oldest node of a type that says the same in the same words, in their order."""
-    where = (nodes.c.project == project) & (nodes.c.type == type) & (nodes.c.says == says(summary)) & _LIVE
+    """The oldest node of a type that says the same in the same words, in their order; a retired one if no other does.
+
+    What somebody retired is not new when it is said again.
+    """
+    where = (nodes.c.project == project) & (nodes.c.type == type) & (nodes.c.says == says(summary))
     # Sorted here: asked for an order, SQLite may walk through all nodes in that order.
-    rows = sorted(connection.execute(select(nodes).where(where)).all(), key=lambda row: row.number)
+    rows = sorted(connection.execute(select(nodes).where(where)).all(), key=lambda row: (row.retired, row.number))
     return next((stored_of(row) for row in rows if wording(row.summary) == wording(summary)), None)
 
 

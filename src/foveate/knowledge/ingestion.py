@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from msgspec.structs import replace
-from sqlalchemy import exists, select
+from sqlalchemy import Connection, exists, select
 
 from foveate.errors import ConfigError
 from foveate.knowledge import graph, journal, places
@@ -25,6 +25,7 @@ from foveate.knowledge.models import (
     JournalTask,
     MapEntry,
     Node,
+    NodeType,
     Result,
     TaskState,
 )
@@ -38,16 +39,22 @@ _STATUS: Final[Mapping[Result, TaskState]] = MappingProxyType(
     {"completed": "completed", "partial": "in_progress", "failed": "failed", "blocked": "blocked"}
 )
 _OPEN: Final = ("pending", "in_progress")
+_How = Literal["added", "merged", "retired"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingested:
-    """What a handoff changed: nothing if it is `repeated`."""
+    """What a handoff changed: nothing if it is `repeated`, unless name, summary, tags or dependencies are `corrected`.
+
+    What is `retired` was said again, and stays so.
+    """
 
     task_id: str
     repeated: bool = False
+    corrected: bool = False
     added: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     blockers: int = 0
 
@@ -59,9 +66,8 @@ def ingest(change: Change, given: JournalTask, handed: Handoff, *, today: str) -
     named = checked_task(given)
     handoff = modelled(handed, Handoff, f"handoff of task {named.id!r}")
     before = journal.task(change.connection, change.key, named.id)
-    if not _recorded(change, named.id, handoff, today) and _settled(before, handoff):
-        change.idle = True
-        return Ingested(task_id=named.id, repeated=True)
+    if not _recorded(change, named.id, handoff, today) and before is not None and _settled(before, handoff):
+        return _corrected(change, replace(named, handoff=handoff), before, today)
     task = _completed(named, before, handoff)
     journal.put(change, task)
     blockers = () if handoff.outcome == "completed" else handoff.blockers
@@ -70,11 +76,46 @@ def ingest(change: Change, given: JournalTask, handed: Handoff, *, today: str) -
     learned = [_learned(change, node, task.id, free=free) for node, free in _lessons(task, handoff, today)]
     return Ingested(
         task_id=task.id,
-        added=(*(() if known else (task.id,)), *(id for id, is_new in learned if is_new)),
-        merged=tuple(dict.fromkeys(id for id, is_new in learned if not is_new)),
+        added=(*(() if known else (task.id,)), *(id for id, how in learned if how == "added")),
+        merged=tuple(dict.fromkeys(id for id, how in learned if how == "merged")),
+        retired=tuple(dict.fromkeys(id for id, how in learned if how == "retired")),
         entries=_mapped(change, handoff),
         blockers=len(blockers),
     )
+
+
+def _corrected(change: Change, given: JournalTask, before: JournalTask, today: str) -> Ingested:
+    """What is said otherwise of a task whose handoff is known: its name, its summary, more tags or dependencies."""
+    task = _completed(given, before, before.handoff) if before.handoff is not None else before
+    # Who says something of an older handoff need not know what came of the task since.
+    if task == before or given.handoff != before.handoff:
+        change.idle = True
+        return Ingested(task_id=given.id, repeated=True)
+    journal.put(change, task)
+    if task.handoff is not None:
+        _task_node(change, task, task.handoff, today)
+        for node, free in _lessons(task, task.handoff, today):
+            _learned(change, node, task.id, free=free)
+    return Ingested(task_id=given.id, repeated=True, corrected=True)
+
+
+def without_retired(connection: Connection, project: int, task: JournalTask) -> JournalTask:
+    """A task without those patterns and gotchas of its handoff that somebody retired since."""
+    handoff = task.handoff
+    if handoff is None:
+        return task
+    ids = [*(one.id for one in handoff.patterns_discovered), *(one.id for one in handoff.gotchas)]
+    # Agents choose ids that others have chosen too: only a node that came from this task is meant by its id.
+    known = graph.by_id(connection, project, ids)
+    gone = {id for id, one in known.items() if one.node.retired and task.id in one.node.connections}
+
+    def is_live(type: NodeType, id: str, text: str) -> bool:
+        same = graph.saying(connection, project, type, text)
+        return id not in gone if same is None else not same.node.retired
+
+    patterns = tuple(one for one in handoff.patterns_discovered if is_live("pattern", one.id, one.pattern))
+    gotchas = tuple(one for one in handoff.gotchas if is_live("gotcha", one.id, one.issue))
+    return replace(task, handoff=replace(handoff, patterns_discovered=patterns, gotchas=gotchas))
 
 
 def _recorded(change: Change, task_id: str, handoff: Handoff, today: str) -> bool:
@@ -89,10 +130,8 @@ def _recorded(change: Change, task_id: str, handoff: Handoff, today: str) -> boo
     return True
 
 
-def _settled(task: JournalTask | None, handoff: Handoff) -> bool:
+def _settled(task: JournalTask, handoff: Handoff) -> bool:
     """Whether a handoff that came before needs no more: unless its task was opened again since."""
-    if task is None:
-        return False
     return task.status not in _OPEN or (task.handoff == handoff and task.status == _STATUS[handoff.outcome])
 
 
@@ -119,14 +158,17 @@ def _task_node(change: Change, task: JournalTask, handoff: Handoff, today: str) 
         Node(
             id=task.id,
             type="task",
-            summary=task.summary or task.name or task.id,
+            # Whoever looks for a task knows its name.
+            summary=task.name.strip() or task.summary.strip() or task.id,
+            rationale=task.summary if task.name.strip() and task.summary.strip() else None,
             tags=(*task.tags, *(tag for one in handoff.patterns_discovered for tag in one.applies_to)),
             created=today,
             connections=task.dependencies,
         )
     )
     if stored is not None:
-        node = replace(united(stored.node, node), summary=node.summary)
+        known = stored.node
+        node = replace(united(known, node), summary=node.summary, rationale=node.rationale or known.rationale)
     graph.put(change, [node])
     return stored is not None
 
@@ -161,19 +203,21 @@ def _lessons(task: JournalTask, handoff: Handoff, today: str) -> Iterator[tuple[
         )
 
 
-def _learned(change: Change, given: Node, task_id: str, *, free: bool) -> tuple[str, bool]:
-    """Add a node, or what is new in it to one that says the same; its id, and whether it is new."""
+def _learned(change: Change, given: Node, task_id: str, *, free: bool) -> tuple[str, _How]:
+    """Add a node, or what is new in it to one that says the same; its id, and what was done."""
     node = checked_node(given)
     same = graph.saying(change.connection, change.key, node.type, node.summary)
+    if same is not None and same.node.retired:
+        return same.node.id, "retired"
     if same is not None:
         id = same.node.id
         graph.put(change, [united(same.node, replace(node, id=id, connections=(task_id,)))])
-        return id, False
+        return id, "merged"
     # Agents number what they found from 1, each of them.
     if free or graph.by_id(change.connection, change.key, [node.id]):
         node = replace(node, id=graph.free_id(change, node.type))
     graph.put(change, [replace(node, connections=(task_id,))])
-    return node.id, True
+    return node.id, "added"
 
 
 def _mapped(change: Change, handoff: Handoff) -> tuple[str, ...]:
@@ -193,7 +237,8 @@ def _mapped(change: Change, handoff: Handoff) -> tuple[str, ...]:
     known = places.learned_at(change.connection, change.key, [*entries, *(one.file for one in _named(handoff))])
     for one in _named(handoff):
         if one.file not in entries and not known.get(one.file):
-            entry = MapEntry(component=component_of(one.file), location=one.file, notes=one.reason)
+            notes = one.reason or next((said for said in _said(handoff) if one.file in said), "")
+            entry = MapEntry(component=component_of(one.file), location=one.file, notes=notes)
             entries[one.file] = checked_entry(entry)
     # A handoff without a word about a file does not take away what others said of it.
     places.put(change, [replace(one, notes=one.notes or known.get(one.location, "")) for one in entries.values()])
@@ -207,6 +252,14 @@ def _named(handoff: Handoff) -> Iterator[FileForNext]:
         # `config.domains` looks like a file too.
         if "." in name and ("/" in one.file or language_of(one.file)):
             yield one
+
+
+def _said(handoff: Handoff) -> Iterator[str]:
+    """What a handoff warns of and advises, which may be about a file."""
+    yield from (one.issue for one in handoff.gotchas)
+    yield from (one.pattern for one in handoff.patterns_discovered)
+    yield from (one.step for one in handoff.suggested_next_steps)
+    yield from (one.question for one in handoff.open_questions)
 
 
 def _deleted(file: FileCreated | FileModified) -> bool:

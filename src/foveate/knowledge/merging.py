@@ -48,7 +48,10 @@ def _check(keep: Node, others: Sequence[Node]) -> None:
         raise ConfigError(f"nothing to merge into {keep.id!r}; name the nodes that say the same")
     for node in (keep, *others):
         if node.retired:
-            raise ConfigError(f"node {node.id!r} is retired and cannot be merged; put it back with `retired=False`")
+            raise ConfigError(
+                f"node {node.id!r} is retired and cannot be merged; `foveate knowledge retire {node.id} --undo` "
+                "puts it back"
+            )
     for node in others:
         if node.type != keep.type:
             raise ConfigError(

@@ -71,6 +71,12 @@ def root_of(folder: Path) -> Path:
     return next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
 
 
+def home_of(folder: Path) -> Path:
+    """The project that a folder belongs to: the one we are in if the folder is inside it, else the folder's own."""
+    here = root_of(Path())
+    return here if folder.resolve().is_relative_to(here) else root_of(folder)
+
+
 def project_of(folder: Path, given: str | None = None) -> str:
     """The name of the project that is worked on in a folder: the one that is given, else that of the project's root."""
     if given is not None:

@@ -29,8 +29,8 @@ class ProjectSource:
         return self.knowledge.query_by_tags(tags, words=words, types=types, limit=limit, today=self.today)
 
     def task(self, task_id: str, /) -> JournalTask | None:
-        """A task of the journal."""
-        return self.knowledge.task(task_id)
+        """A task of the journal, without what was retired since."""
+        return self.knowledge.inherited_task(task_id)
 
     def code(self, signals: Signals, /) -> Code:
         """The places of the code that a task is about; only those that it names or shares a word with are looked at."""

@@ -14,7 +14,7 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, mak
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
-from foveate.errors import ConfigError, StoreError
+from foveate.errors import ConfigError, NoStoreError, StoreError
 
 # How long a writer waits for another one, in seconds.
 WAIT_SECONDS: Final = 30
@@ -85,7 +85,7 @@ def _sqlite(url: URL, *, create: bool) -> Engine:
     if database and database != ":memory:" and not database.startswith("file:"):
         path = Path(database)
         if not create and not path.exists():
-            raise StoreError(f"no store at {shown(url)}; name another with `--store`, or append to a session first")
+            raise NoStoreError(f"no store at {shown(url)}; name another with `--store`, or append to a session first")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, inspect, text
 
-from foveate.errors import StoreError, StoreVersionError
+from foveate.errors import NoStoreError, StoreError, StoreVersionError
 from foveate.store.engine import shown, writing
 
 # The newest revision in `migrations/versions`; a store that has it needs no look at Alembic.
@@ -23,7 +23,9 @@ def migrated(engine: Engine, *, create: bool) -> None:
     if revision == HEAD:
         return
     if revision is None and not create:
-        raise StoreError(f"no store at {shown(engine.url)}; name another with `--store`, or append to a session first")
+        raise NoStoreError(
+            f"no store at {shown(engine.url)}; name another with `--store`, or append to a session first"
+        )
     with writing(engine).begin() as connection:
         if connection.dialect.name == "postgresql":
             # Two processes that open a new store at the same moment must not both create its tables.

@@ -78,7 +78,7 @@ def _with_files(handoff: Handoff, changes: Mapping[str, ChangeType], about: str)
     gone = {path for path, change in changes.items() if change == "delete"}
     created = tuple(one for one in handoff.files_created if one.path not in gone)
     modified = tuple(one for one in handoff.files_modified if one.path not in gone)
-    named = {one.path for one in (*created, *modified)}
+    named = {one.path for one in created} | {one.path for one in modified}
     more = tuple(
         FileModified(path=path, change_type=change, description=about)
         for path, change in changes.items()
