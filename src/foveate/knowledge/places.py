@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, literal, or_, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
 from foveate.knowledge import postings
 from foveate.knowledge.checked import plain
@@ -147,8 +148,10 @@ def sharing(
 
     Of a common term only the newest entries are looked at.
     """
+    files = [plain(file) for file in islice(dict.fromkeys(files), _MOST_FILES)]
+    stems = dict.fromkeys(stem for file in files for stem in word_terms(file))
     # Who gives stems already must not have them shortened again.
-    stems = dict.fromkeys(stem for term in terms for stem in (plain(term).lower(), *word_terms(term)))
+    stems |= dict.fromkeys(stem for term in terms for stem in (plain(term).lower(), *word_terms(term)))
     found = postings.counts(connection, project, [_EVERY, *list(stems)[:_MOST_TERMS]])
     counts = {term: count for (term, field), count in found.items() if field == FIELD}
     total = counts.pop(_EVERY, 0)
@@ -157,7 +160,7 @@ def sharing(
     for one, some in zip(lists, postings.newest(connection, project, lists, _NEWEST), strict=True):
         for number in some:
             scores[number] = scores.get(number, 0.0) + 1 / math.log2(2 + one.size)
-    named = _named(connection, project, list(dict.fromkeys(files))[:_MOST_FILES])
+    named = _named(connection, project, files, counts)
     best = list(dict.fromkeys((*named, *sorted(scores, key=lambda number: (-scores[number], number)))))[:limit]
     rows = _numbered(connection, project, best)
     return Nearby(
@@ -185,39 +188,42 @@ def _chosen(counts: Mapping[str, int]) -> list[Wanted]:
     return chosen
 
 
-def _named(connection: Connection, project: int, files: Sequence[str]) -> Iterator[int]:
+def _named(connection: Connection, project: int, files: Sequence[str], counts: Mapping[str, int]) -> Iterator[int]:
     """The numbers of the entries that files and folders mean: by the whole path, else by how a path ends."""
     sought: list[str] = []
     for file in files:
-        parts = parts_of(plain(file))
+        parts = parts_of(file)
         # What leads to the project from outside is a path of it from some folder on.
         from_outside = file.startswith(("/", "~"))
         paths = ["/".join(parts[start:]) for start in range(len(parts) if from_outside else 1)]
         some = [number for path in paths if path for number in _of_path(connection, project, path)]
         yield from some
-        if not some and parts and not from_outside and len(sought) < _MOST_SOUGHT:
+        # What has a word that no entry has is nowhere, and need not be looked for.
+        if not some and parts and not from_outside and all(counts.get(term) for term in word_terms(file)):
             sought.append("/".join(parts))
-    yield from _ending(connection, project, sought) if sought else ()
+    yield from _ending(connection, project, sought[:_MOST_SOUGHT]) if sought else ()
 
 
-def _of_path(connection: Connection, project: int, path: str) -> Iterable[int]:
-    """The entries at a path, at lines of it or under it; by the index, as both ends of what begins alike are known."""
+def _of_path(connection: Connection, project: int, path: str) -> Iterator[int]:
+    """The entries at a path, at lines of it and under it; by the index, as both ends of what begins alike are known."""
     location = map_entries.c.location
     # Where a server sorts by the rules of a language, what begins alike does not stand together.
     ordered = location.collate("C") if connection.dialect.name == "postgresql" else location
-    bounds = ((f"{path}{sign}", f"{path}{chr(ord(sign) + 1)}") for sign in "/:")
-    within = or_(location == path, *(and_(ordered >= low, ordered < high) for low, high in bounds))
-    statement = select(map_entries.c.number).where(map_entries.c.project == project, within).order_by(ordered)
-    return connection.execute(statement.limit(_MOST_NAMED)).scalars().all()
+    bounds = [(f"{path}{sign}", f"{path}{chr(ord(sign) + 1)}") for sign in ":/"]
+    # One by one: of all at once an engine reads the whole index.
+    for within in (location == path, *(and_(ordered >= low, ordered < high) for low, high in bounds)):
+        statement = select(map_entries.c.number).where(map_entries.c.project == project, within).order_by(ordered)
+        yield from connection.execute(statement.limit(_MOST_NAMED)).scalars()
 
 
 def _ending(connection: Connection, project: int, paths: Sequence[str]) -> Iterable[int]:
     """The entries whose path ends with one of these, or has it as a folder; all locations are looked at."""
     find = func.strpos if connection.dialect.name == "postgresql" else func.instr
-    whole = literal("/").concat(map_entries.c.location).concat(":")
-    within = or_(*(find(whole, f"/{path}{sign}") > 0 for path in paths for sign in "/:"))
+    ended = map_entries.c.location.concat(":")
+    wanted = [f"/{path}{sign}" for path in paths for sign in (":" if "." in path.rpartition("/")[2] else ":/")]
     # The shortest first, as of those that fit alike; then those that were put there first.
     order = func.length(map_entries.c.location), map_entries.c.number
+    within = or_(*(find(ended, one) > 0 for one in wanted))
     statement = select(map_entries.c.number).where(map_entries.c.project == project, within).order_by(*order)
     return connection.execute(statement.limit(_MOST_NAMED * len(paths))).scalars().all()
 

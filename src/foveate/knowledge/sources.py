@@ -12,7 +12,6 @@ from foveate.knowledge.models import Complexity, ContextTask, JournalTask, NodeT
 from foveate.knowledge.query import Scored
 from foveate.knowledge.signals import Signals
 from foveate.recall.stems import stem
-from foveate.recall.tokens import tokens_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +33,7 @@ class ProjectSource:
 
     def code(self, signals: Signals, /) -> Code:
         """The places of the code that a task is about; only those that it names or shares a word with are looked at."""
-        named = [word for path in signals.files_mentioned for word in tokens_of(path).words]
-        terms = dict.fromkeys((*signals.stems, *map(stem, signals.domains), *named))
+        terms = dict.fromkeys((*signals.stems, *map(stem, signals.domains)))
         near = self.knowledge.map_near(terms, files=signals.files_mentioned)
         ranked = CodeMap(near.entries, near.files, counts=near.counts, total=near.total).ranked(signals)
         return Code(ranked, near.total)
