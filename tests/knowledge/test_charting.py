@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from foveate.errors import ConfigError
+from foveate.knowledge import places
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.charting import chart
 from foveate.knowledge.models import ContextTask, FileModified, Handoff, JournalTask, MapEntry
@@ -141,3 +142,42 @@ def test_the_files_of_the_store_are_not_on_the_map(repo: Path) -> None:
         assert chart(knowledge, repo).left_out["of the store"] >= 3
         chart(knowledge, repo)
         assert sorted(notes(knowledge)) == ["maps/atlas.py", "shop.py", "tools.py", "work/mine.py"]
+
+
+def test_what_is_gone_leaves_the_map_also_if_nothing_is_kept_beside_the_store(knowledge: Knowledge, repo: Path) -> None:
+    """The store knows which places came from the repository; what only tasks put there stays."""
+    chart(knowledge, repo)
+    knowledge.put_entry(MapEntry(component="elsewhere", location="docs/refund.md", notes="how refunds are made"))
+    (file,) = (knowledge.store.file or repo).parent.glob("maps/*.msgpack")
+    file.unlink()
+    (repo / "tools.py").unlink()
+    chart(knowledge, repo)
+    assert sorted(entry.location for entry in knowledge.entries()) == ["docs/refund.md", "shop.py"]
+
+
+def test_folders_of_one_project_leave_each_other_alone(knowledge: Knowledge, repo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "plants.py").write_text("def grow():\n    pass\n")
+    chart(knowledge, repo)
+    chart(knowledge, other)
+    chart(knowledge, repo)
+    assert sorted(entry.location for entry in knowledge.entries()) == ["plants.py", "shop.py", "tools.py"]
+
+
+def test_a_refresh_that_fails_leaves_the_map_as_it_was(
+    knowledge: Knowledge, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is gone goes together with what comes, or not at all."""
+    chart(knowledge, repo)
+    before = knowledge.entries()
+    (repo / "tools.py").unlink()
+
+    def failing(*_given: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(places, "put", failing)
+        with pytest.raises(OSError, match="the disk is full"):
+            chart(knowledge, repo)
+    assert knowledge.entries() == before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -162,6 +162,27 @@ class Knowledge:
         checked = [checked_entry(entry) for entry in entries]
         with self._changing() as change:
             places.put(change, checked, definitions or {})
+
+    def refresh_entries(
+        self,
+        entries: Iterable[MapEntry],
+        *,
+        definitions: Mapping[str, Sequence[str]],
+        gone: Iterable[str] = (),
+        ours: Callable[[str], bool] = lambda _location: False,
+    ) -> None:
+        """Put on the map what a repository has, and take off it what that has no more, at once.
+
+        What is `gone` goes, and so does what a repository put on the map, is `ours` and is not among the entries.
+        What only tasks put there stays.
+        """
+        checked = [checked_entry(entry) for entry in entries]
+        now = {entry.location for entry in checked}
+        with self._changing() as change:
+            stale = {one for one in places.built(change.connection, change.key) if one not in now and ours(one)}
+            for location in sorted(stale.union(gone)):
+                places.remove(change, location)
+            places.put(change, checked, definitions)
 
     def remove_entries(self, prefix: str) -> int:
         """Take the entries at a path, at lines of it or under it off the map, and say how many there were."""

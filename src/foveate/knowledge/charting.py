@@ -33,10 +33,15 @@ def chart(
     made = build_map(root, known, under=under, without=_own(knowledge.store.file, root), progress=progress)
     elsewhere = [file for file in known if not is_under(file.path, under)]
     now = {file.path for file in (*elsewhere, *made.files)}
-    # Handoffs may have put more on the map; only what this folder had and has no more goes.
-    for gone in sorted({file.path for file in known} - now):
-        knowledge.remove_entries(gone)
-    knowledge.put_entries(made.entries, definitions={file.path: file.definitions for file in made.files})
+    others = _of_other_folders(kept)
+    # Handoffs may have put more on the map; only what this folder had and has no more goes. The store knows that too:
+    # what is kept beside it may be lost, or on another machine.
+    knowledge.refresh_entries(
+        made.entries,
+        definitions={file.path: file.definitions for file in made.files},
+        gone={file.path for file in known} - now - others,
+        ours=lambda location: is_under(location, under) and location not in others,
+    )
     kept.parent.mkdir(parents=True, exist_ok=True)
     # Whole or not at all: half of it would hide which files were there before.
     unfinished = kept.with_suffix(f".{os.getpid()}.part")
@@ -59,8 +64,15 @@ def _kept_in(knowledge: Knowledge, root: Path) -> Path:
     """Where what was found is kept: beside the store, or with the user's data if that is a server."""
     file = knowledge.store.file
     place = file.parent if file is not None else user_data_path("foveate", appauthor=False)
-    name = hashlib.sha256(f"{knowledge.store.url}\n{knowledge.project}\n{root}".encode()).hexdigest()[:16]
-    return place / "maps" / f"{name}.msgpack"
+    # The first half is that of the project, so that what was found in other folders of it can be told.
+    halves = (f"{knowledge.store.url}\n{knowledge.project}", str(root))
+    return place / "maps" / f"{''.join(hashlib.sha256(one.encode()).hexdigest()[:8] for one in halves)}.msgpack"
+
+
+def _of_other_folders(kept: Path) -> set[str]:
+    """The files that other folders put on the map of the same project."""
+    beside = (one for one in kept.parent.glob(f"{kept.stem[:8]}*.msgpack") if one != kept)
+    return {file.path for one in beside for file in _known(one)}
 
 
 def _known(path: Path) -> tuple[MappedFile, ...]:

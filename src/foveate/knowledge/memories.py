@@ -20,7 +20,7 @@ _FRONT: Final = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | r
 _HEADING: Final = re.compile(r"^(#+)[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _SENTENCE: Final = re.compile(r"(.+?[.!?])(?=\s|\Z)", re.DOTALL)
 _LIST_MARK: Final = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
-# A link to the file of another memory, or an id: in brackets, in backticks, or bare with nothing but a reason behind it.
+# A link to the file of another memory, or an id: in brackets, in backticks, or bare with at most a reason behind it.
 _RELATED: Final = re.compile(
     r"\[[^\[\]]*\]\((?:[^()\s]*/)?(?P<file>[^()\s/]+?)(?:\.md)?\)"
     r"|\[\[(?P<linked>[^\[\]|]+)|`(?P<quoted>[^`\s]+)`|(?P<bare>[^\s`\[\](),:;]+)(?=\s*(?:$|[(:;,–—]|-\s))"

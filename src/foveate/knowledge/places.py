@@ -141,6 +141,13 @@ def learned_at(connection: Connection, project: int, locations: Sequence[str]) -
     return {row.location: _noted(row).learned for row in _at(connection, project, locations)}
 
 
+def built(connection: Connection, project: int) -> list[str]:
+    """The locations that a repository put on the map: those whose file says or defines something by itself."""
+    columns = map_entries.c.location, map_entries.c.notes, map_entries.c.word_terms
+    rows = connection.execute(select(*columns).where(map_entries.c.project == project))
+    return [row.location for row in rows if _noted(row).built or _defining(row).symbols]
+
+
 def sharing(
     connection: Connection, project: int, terms: Iterable[str], *, files: Iterable[str] = (), limit: int
 ) -> Nearby:
