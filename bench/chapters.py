@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from bench.added import added_later
+from bench.behind import Behind, behind
 from bench.blocks import (
     Block,
     Figure,
@@ -21,10 +23,11 @@ from bench.blocks import (
     number,
     prose,
 )
+from bench.cells import cell_cost, cell_kept
 from bench.figures import cost_name, front
 from bench.outcome import ReplayOutcome, Run
 from bench.standings import PROVIDER_NAMES, Contest, Standing, share
-from bench.verdicts import Verdict, behind, verdicts
+from bench.verdicts import Verdict, verdicts
 
 FAMILIES: Final = {"foveate": "Foveate", "own": "own", "peer": "peer"}
 
@@ -50,14 +53,16 @@ def introduced(replay: ReplayOutcome) -> list[Block]:
             f"Measured on {literal(stamp.date)} (commit {literal(stamp.commit)}; {versions}; "
             f"{literal(stamp.machine)}). {sessions} They are from {replay.files:,} logs; before splitting, what says "
             f"the same as another file or session was left out ({replay.duplicates:,}). Do it again: "
-            f"{code(stamp.command)}."
+            f"{code(stamp.command)}. {added_later(stamp, replay.later)}".strip()
         ),
     ]
 
 
-def in_short(held: Sequence[Contest], headline: Table, rule: str, flat: Verdict | None) -> list[Block]:
+def in_short(
+    held: Sequence[Contest], headline: Sequence[Block], further: Sequence[Verdict], elsewhere: Sequence[Behind]
+) -> list[Block]:
     """The few lines for who reads no further."""
-    claims = [*verdicts(held), *([flat] if flat is not None else [])]
+    claims = [*verdicts(held), *further]
     failed = [claim for claim in claims if not claim.holds]
     lines = [line for contest in held if (line := _short(contest))]
     if claims:
@@ -65,13 +70,15 @@ def in_short(held: Sequence[Contest], headline: Table, rule: str, flat: Verdict 
             f"Of {len(claims)} claims about Foveate that this page tests, {len(claims) - len(failed)} hold and "
             f"{len(failed)} do not: [verdicts](#verdicts)."
         )
-    measures = dict.fromkeys(one.measure for one in behind(held))
+    measures = dict.fromkeys(
+        [*(one.measure for one in behind(held)), *(f"{one.measure} ({one.where})" for one in elsewhere)]
+    )
     if measures:
         lines.append(
-            f"Measures by which some other arm does better than Foveate as it comes: {listed(measures, 12)}: "
+            f"Measures by which Foveate as it comes is not best: {listed(measures, 20)}: "
             "[what remains behind](#what-remains-behind)."
         )
-    return [Heading("In short"), Paragraph(rule), headline, Items(tuple(lines))]
+    return [Heading("In short"), *headline, Items(tuple(lines))]
 
 
 def by_budget(held: Sequence[Contest], command: str) -> list[Block]:
@@ -101,12 +108,6 @@ def all_numbers(held: Sequence[Contest], command: str) -> list[Block]:
             ),
         ]
     return blocks
-
-
-def cell_kept(one: Standing) -> str:
-    """References kept, with the interval over sessions."""
-    low, high = one.kept_interval
-    return f"{number(one.kept, 3)} ({number(low)}–{number(high)})" if one.kept is not None else number(None)
 
 
 def _materials(replay: ReplayOutcome) -> list[list[Run]]:
@@ -213,7 +214,7 @@ def _headline_columns(contest: Contest) -> list[Column]:
         ("family", lambda one: FAMILIES[one.arm.family]),
         ("invalid", lambda one: f"{one.total.invalid:,}"),
         ("over budget", lambda one: f"{one.total.over:,}"),
-        ("cost", lambda one: _starred(number(one.cost(0)), one, is_best=one.cost(0) == cost)),
+        ("cost (95 %)", lambda one: _starred(cell_cost(one), one, is_best=one.cost(0) == cost)),
         ("references kept (95 %)", lambda one: _starred(cell_kept(one), one, is_best=one.kept == kept)),
         ("restorable", lambda one: number(one.restorable, 3)),
         ("ms, p50", lambda one: _starred(milliseconds(one.p50), one, is_best=one.p50 == time)),
@@ -250,16 +251,16 @@ _FULL: Final[tuple[tuple[str, tuple[Column, ...]], ...]] = (
             ("calls", lambda one: f"{one.total.calls:,}"),
             ("refused", lambda one: f"{one.total.refused:,}"),
             ("failed", lambda one: f"{one.total.failed:,}"),
+            ("not measured", lambda one: f"{one.total.unmeasured:,}"),
             ("invalid", lambda one: f"{one.total.invalid:,}"),
             ("made invalid", lambda one: f"{one.total.broken:,}"),
             ("over", lambda one: f"{one.total.over:,}"),
             ("input tokens, million", lambda one: number(one.total.tokens / 1e6)),
             ("of untouched", _of("tokens", "raw_tokens", 2)),
             ("prefix share", _of("prefix", "tokens", 2)),
-            *(
-                (f"cost, {name}", lambda one, place=place: number(one.cost(place)))
-                for place, name in enumerate(PROVIDER_NAMES)
-            ),
+            (f"cost, {PROVIDER_NAMES[0]} (95 %)", cell_cost),
+            (f"cost, {PROVIDER_NAMES[1]}", lambda one: number(one.cost(1))),
+            (f"cost, {PROVIDER_NAMES[2]}", lambda one: number(one.cost(2))),
             ("dollars, Anthropic", lambda one: number(one.total.cost[0])),
         ),
     ),

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bench.drawing import COLOURS, INK, RAISED, SOFT, WARNINGS, Label, Sheet, label_ends, label_points, look, note_at
+from bench.engine_reading import readings
 from bench.intervals import pareto
 from bench.outcome import (
     EngineOutcome,
@@ -289,18 +290,16 @@ def _growth_axes(axes: Axes, lengths: Sequence[float], values: Sequence[float]) 
 
 def _engine(engine: EngineOutcome, families: Mapping[str, Family]) -> str:
     """What the engine reused beside what the simulation says, and how long it read."""
-    arms = list(dict.fromkeys(row.arm for row in engine.rows))
-    sums = {arm: [row for row in engine.rows if row.arm == arm] for arm in arms}
+    found = readings(engine)
+    arms = [one.marked for one in found]
     height = 44 * len(arms)
     sheet = Sheet("engine", _WIDTH, 62 + height + 30)
     half = (_WIDTH - _NAMES - 30) / 2
-    colours = [COLOURS[families.get(arm, "own")] for arm in arms]
+    colours = [COLOURS[families.get(one.arm, "own")] for one in found]
     reuse = sheet.axes(_NAMES, 62, half - 30, height)
     _share_axes(reuse, arms, colours)
-    for row, arm in enumerate(arms):
-        tokens = sum(one.prompt_tokens for one in sums[arm])
-        real = share(sum(one.reused for one in sums[arm]), tokens) or 0.0
-        simulated = share(sum(one.simulated for one in sums[arm]), tokens) or 0.0
+    for row, one in enumerate(found):
+        real, simulated = share(one.reused, one.tokens) or 0.0, share(one.simulated, one.tokens) or 0.0
         reuse.barh([row - 0.17], [real], height=0.3, color=colours[row], zorder=3)
         reuse.barh(
             [row + 0.17], [simulated], height=0.3, facecolor=RAISED, edgecolor=colours[row], hatch="////", zorder=3
@@ -308,12 +307,12 @@ def _engine(engine: EngineOutcome, families: Mapping[str, Family]) -> str:
     reuse.set_xlim(0, 1)
     times = sheet.axes(_NAMES + half + 10, 62, half - 40, height)
     _share_axes(times, arms, [])
-    spent = [share(sum(one.prompt_ms for one in sums[arm]), sum(one.calls for one in sums[arm])) or 0.0 for arm in arms]
+    spent = [one.milliseconds or 0.0 for one in found]
     times.barh(range(len(arms)), spent, height=0.5, color=colours, zorder=3)
     times.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     note_at(sheet, _NAMES, 50, "prompt tokens reused", colour=INK)
     note_at(sheet, _NAMES + half + 10, 50, "milliseconds to read a prompt, mean", colour=INK)
-    note_at(sheet, _NAMES, 24, "filled: the real engine; hatched: the simulation of the same requests")
+    note_at(sheet, _NAMES, 24, "filled: the real engine; hatched: the simulation; ‡ stopped for time; § too few calls")
     return sheet.svg()
 
 

@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bench.blocks import Row, Table, literal, number
+from bench.blocks import Row, Table, literal
+from bench.cells import cell_cost, cell_kept
+from bench.heaviest import heaviest, without
 from bench.intervals import pareto
 from bench.outcome import Tally
 from bench.standings import Contest, Standing
+from bench.verdicts import pair
 
 _PEERS: Final = 4
 _TITLE: Final = "The strongest arms on recorded sessions"
 # The rule in words, for those who look at the table.
 RULE: Final = (
-    "Foveate as it comes, its setting that keeps most and its cheapest, one arm of each of the four strongest peers, "
-    "the cheapest peer arm, the best simple arm of our own, and the untouched history. Whoever is valid and within the "
-    "budget comes first; of those peers, the ones that no other beats on both cost and references kept, then those "
-    "that keep most. *Not made*: calls at which an arm refused or failed. *Cost* is relative to the untouched history. "
-    "*References kept* is the share of what the next recorded action refers to that the request still shows, with what "
-    "stood around it."
+    "Foveate as it comes, its setting that keeps most on average over the budgets and its cheapest, one arm of each of "
+    "the four strongest peers, the cheapest peer arm, the best simple arm of our own, and the untouched history. "
+    "Whoever is valid and within the budget comes first; of those peers, the ones that no other beats on both cost and "
+    "references kept, then those that keep most. *Not made*: calls at which an arm refused or failed. *Cost* is "
+    "relative to the untouched history. *References kept* is the share of what the next recorded action refers to that "
+    "the request still shows, with what stood around it. Behind both stands the 95 % interval over sessions."
+)
+# Said wherever it took part, since at small budgets it may be ahead of Foveate as it comes.
+CAPPED: Final = (
+    "`foveate-capped`, which may be cheaper and keep more at a small budget, shows of a large tool output only the "
+    "beginning and the end from its first call on. That is not the default, since an output that the model has just "
+    "asked for should be shown whole (decision 016)."
 )
 
 
@@ -27,13 +36,56 @@ def headline_table(held: Sequence[Contest], command: str) -> Table:
     """Foveate beside the strongest of the others, on recorded sessions."""
     recorded = [contest for contest in held if contest.run.material == "recorded"]
     arms = _met_everywhere(recorded)
-    columns = ("invalid / over / not made", "cost", "references kept")
+    columns = ("invalid / over / not made", "cost (95 %)", "references kept (95 %)")
     return Table(
         title=_TITLE,
         head=("", *(f"{contest.run.budget:,}: {column}" for contest in recorded for column in columns)),
         rows=tuple(_row(arms[name]) for name in _chosen(arms)),
         command=command,
     )
+
+
+def lighter_table(held: Sequence[Contest], command: str) -> Table | None:
+    """The same arms without the session that weighs most at each budget; None if no session can be left out."""
+    recorded = [contest for contest in held if contest.run.material == "recorded"]
+    found = [(contest, one) for contest in recorded if (one := heaviest(contest)) is not None]
+    if not found or len(found) < len(recorded):
+        return None
+    arms = _met_everywhere([without(contest, one.place) for contest, one in found])
+    rows = [
+        Row(
+            (_bold(arms[name][0]), *(cell for one in arms[name] for cell in (cell_cost(one), cell_kept(one)))),
+            arms[name][0].arm.family,
+        )
+        for name in _chosen(_met_everywhere(recorded))
+    ]
+    columns = ("cost (95 %)", "references kept (95 %)")
+    return Table(
+        title="The same arms without the session that weighs most",
+        head=("", *(f"{contest.run.budget:,}: {column}" for contest in recorded for column in columns)),
+        rows=tuple(rows),
+        command=command,
+    )
+
+
+def weight_note(held: Sequence[Contest]) -> str:
+    """How much of the numbers is those of one session, and what Foveate and the strongest peer have without it."""
+    recorded = [contest for contest in held if contest.run.material == "recorded"]
+    strongest = [name for name in _chosen(_met_everywhere(recorded)) if _family(name, recorded) == "peer"][:1]
+    said = []
+    for contest in recorded:
+        found = heaviest(contest)
+        if found is None:
+            continue
+        rest = {one.name: one for one in without(contest, found.place).arms}
+        names = [one.name for one in (contest.default,) if one is not None] + strongest
+        told = ", ".join(f"{literal(name)} {pair(rest[name])}" for name in names if name in rest)
+        said.append(
+            f"At {contest.run.budget:,} tokens one session of {found.session.calls:,} calls has "
+            f"{100 * found.cost:.0f} % of the untouched cost and {100 * found.references:.0f} % of the references; "
+            f"without it cost / references kept are: {told}."
+        )
+    return " ".join(said)
 
 
 def headline_note(held: Sequence[Contest]) -> str:
@@ -47,8 +99,13 @@ def headline_note(held: Sequence[Contest]) -> str:
     return (
         f"Recorded: {material}. *Invalid*: requests that a provider would reject; *over*: more than 5 % above the "
         "budget, and thus keeping nothing; *not made*: calls at which an arm refused or failed. The untouched history "
-        f"is judged as if its window were large enough. The strongest of {peers} peer arms are shown, chosen by rule."
-    )
+        f"is judged as if its window were large enough. The strongest of {peers} peer arms are shown, chosen by rule. "
+        f"In parentheses: 95 % intervals over sessions. {weight_note(held)}"
+    ).strip()
+
+
+def _family(name: str, held: Sequence[Contest]) -> str:
+    return next((one.arm.family for contest in held for one in contest.arms if one.name == name), "")
 
 
 def _met_everywhere(held: Sequence[Contest]) -> dict[str, list[Standing]]:
@@ -125,9 +182,13 @@ def _cost(listed: Sequence[Standing]) -> float:
 
 def _row(listed: Sequence[Standing]) -> Row:
     arm = listed[0].arm
-    cells = [cell for one in listed for cell in (_troubles(one.total), number(one.cost(0)), number(one.kept, 3))]
-    name = literal(arm.name)
-    return Row((f"**{name}**" if arm.family == "foveate" else name, *cells), arm.family)
+    cells = [cell for one in listed for cell in (_troubles(one.total), cell_cost(one), cell_kept(one))]
+    return Row((_bold(listed[0]), *cells), arm.family)
+
+
+def _bold(one: Standing) -> str:
+    name = literal(one.name)
+    return f"**{name}**" if one.arm.family == "foveate" else name
 
 
 def _troubles(total: Tally) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.behind import Behind, behind
 from bench.blocks import NOTHING, Block, Heading, Items, Paragraph, Row, Table, listed, literal, number
 from bench.outcome import Run
-from bench.standings import PROVIDER_NAMES, Contest
-from bench.verdicts import Behind, Duel, Verdict, behind, duels, pair, setting_name, verdicts
+from bench.standings import MOST_WRONG, PROVIDER_NAMES, Contest
+from bench.verdicts import Duel, Verdict, duels, pair, setting_name, verdicts
 
 
-def judged(held: Sequence[Contest], flat: Verdict | None, elsewhere: Sequence[Behind], command: str) -> list[Block]:
+def judged(
+    held: Sequence[Contest], further: Sequence[Verdict], elsewhere: Sequence[Behind], command: str
+) -> list[Block]:
     """The verdicts, and what remains behind."""
     blocks: list[Block] = [
         Heading("Verdicts"),
@@ -18,16 +21,25 @@ def judged(held: Sequence[Contest], flat: Verdict | None, elsewhere: Sequence[Be
             "Worked out from the numbers below. A pair is cost relative to the untouched history / share of references "
             "kept, at all calls; a call that was refused keeps nothing. Other arms count as valid and within the "
             "budget if no kind of trouble befalls more than 1 % of their calls; of Foveate's own requests none may be "
-            "invalid or over. Whoever is ahead of Foveate but set apart is named."
+            f"invalid or over. Whoever is ahead of Foveate but set apart is named. {_nearly(held)}"
         ),
         _claims(verdicts(held), command),
     ]
-    if flat is not None:
-        blocks.append(Items((f"{flat.claim}: {_yes(flat.holds)} ({flat.numbers}; {flat.where}).",)))
+    if further:
+        blocks.append(Items(tuple(f"{one.claim}: {_yes(one.holds)} ({one.numbers}; {one.where})." for one in further)))
     for contest in held:
         met = duels(contest, held)
         blocks += [_duel_table(met, contest, command), Paragraph(_doubtful(met))] if met else []
     return [*blocks, *_remaining(behind(held), elsewhere, command)]
+
+
+def _nearly(held: Sequence[Contest]) -> str:
+    """How much hangs on where the line between fit and set apart is drawn."""
+    said = [
+        f"{sum(MOST_WRONG < one.wrong <= 2 * MOST_WRONG for one in contest.arms)} at {contest.where}"
+        for contest in held
+    ]
+    return f"So many arms are set apart that a line at 2 % would not: {', '.join(said)}." if said else ""
 
 
 def _claims(found: Sequence[Verdict], command: str) -> Table:
@@ -62,35 +74,38 @@ def _remaining(found: Sequence[Behind], elsewhere: Sequence[Behind], command: st
         none = "By no measure on this page does another arm that is valid and within the budget do better than Foveate"
         return [title, Paragraph(f"{none} as it comes.")]
     said = "Measures by which another arm that is valid and within the budget does better than Foveate as it comes"
-    blocks: list[Block] = [title, Paragraph(f"{said}, with the best of those arms.")]
+    blocks: list[Block] = [title, Paragraph(f"{said}, with the best of those arms and the reason.")]
     places = list(dict.fromkeys(one.where for one in found))
     rows: dict[str, dict[str, str]] = {}
+    whys = {one.measure: one.why for one in found}
     for one in found:
         rows.setdefault(one.measure, {})[one.where] = one.numbers
     if rows:
         blocks.append(
             Table(
                 title="Foveate as it comes, and who does better",
-                head=("measure", *places),
+                head=("measure", *places, "why"),
                 rows=tuple(
-                    Row((measure, *(told.get(place, NOTHING) for place in places))) for measure, told in rows.items()
+                    Row((measure, *(told.get(place, NOTHING) for place in places), whys[measure]))
+                    for measure, told in rows.items()
                 ),
                 command=command,
-                words=1 + len(places),
+                words=2 + len(places),
             )
         )
-    lines = tuple(f"**{one.where}**, {one.measure}: {one.numbers}." for one in elsewhere)
+    lines = tuple(f"**{one.where}**, {one.measure}: {one.numbers}. {one.why}".strip() for one in elsewhere)
     return [*blocks, Items(lines)] if lines else blocks
 
 
 def _doubtful(met: Sequence[Duel]) -> str:
     """How many of those duels the sessions do not settle."""
-    open_ones = [literal(duel.peer.name) for duel in met if duel.holds and duel.interval[0] <= 0]
+    won = [duel for duel in met if duel.holds]
+    open_ones = [literal(duel.peer.name) for duel in won if duel.interval[0] <= 0 or duel.cost_interval[1] >= 0]
     if not open_ones:
-        return "In each of them that is won, the 95 % interval of the difference in references kept lies above 0."
+        return "In each of them that is won, the 95 % intervals of both differences lie on the setting's side of 0."
     return (
-        f"In {len(open_ones)} of {len(met)} the 95 % interval of the difference in references kept reaches down to 0 "
-        f"or below it, so that other sessions might turn it round: {listed(open_ones, len(met))}."
+        f"In {len(open_ones)} of {len(met)} the 95 % interval of the difference in cost or in references kept reaches "
+        f"0 or beyond, so that other sessions might turn it round: {listed(open_ones, len(met))}."
     )
 
 
@@ -104,6 +119,7 @@ def _duel_table(met: Sequence[Duel], contest: Contest, command: str) -> Table:
             "cheaper at",
             "peer: cost / kept",
             "setting: cost / kept",
+            "difference in cost (95 %)",
             "keeps more by (95 %)",
         ),
         rows=tuple(_duel_row(duel, contest.run) for duel in met),
@@ -113,7 +129,6 @@ def _duel_table(met: Sequence[Duel], contest: Contest, command: str) -> Table:
 
 
 def _duel_row(duel: Duel, run: Run) -> Row:
-    low, high = duel.interval
     names = [name for name, is_cheaper in zip(PROVIDER_NAMES, duel.providers, strict=True) if is_cheaper]
     at = "all three" if all(duel.providers) else ", ".join(names)
     return Row(
@@ -124,10 +139,16 @@ def _duel_row(duel: Duel, run: Run) -> Row:
             at or "none",
             pair(duel.peer),
             pair(duel.setting),
-            f"{_signed(duel.more)} ({_signed(low)} to {_signed(high)})",
+            _between((duel.setting.cost(0) or 0.0) - (duel.peer.cost(0) or 0.0), duel.cost_interval),
+            _between(duel.more, duel.interval),
         ),
         "" if duel.holds else "no",
     )
+
+
+def _between(value: float, interval: tuple[float, float]) -> str:
+    low, high = interval
+    return f"{_signed(value)} ({_signed(low)} to {_signed(high)})"
 
 
 def _signed(value: float) -> str:

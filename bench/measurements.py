@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bench.blocks import Block, Figure, Heading, Items, Paragraph, Row, Table, literal, milliseconds, number
+from bench.added import added_later
+from bench.blocks import NOTHING, Block, Figure, Heading, Items, Paragraph, Row, Table, literal, milliseconds, number
+from bench.engine_reading import ArmReading, readings
 from bench.figures import GROWING, growth_name, recall_name
 from bench.outcome import (
     EngineOutcome,
@@ -14,6 +16,7 @@ from bench.outcome import (
     GrowthOutcome,
     GrowthPoint,
     RecallOutcome,
+    RecallRow,
     RecallTable,
     Stamp,
 )
@@ -29,7 +32,7 @@ def grown(growth: GrowthOutcome) -> list[Block]:
         Paragraph(
             f"One generated conversation at a budget of {growth.budget:,} tokens, cut at each length. *Cold*: the "
             f"first request made of that many messages at once. *p50*: the median of the {growth.steps} steps after "
-            f"it, one exchange each. {_measured(growth.stamp)}"
+            f"it, one exchange each. {_measured(growth.stamp)} {added_later(growth.stamp, growth.later)}".strip()
         ),
     ]
     for what, measure in GROWING.items():
@@ -53,9 +56,7 @@ def grown(growth: GrowthOutcome) -> list[Block]:
 def on_engine(engine: EngineOutcome, families: Mapping[str, Family]) -> list[Block]:
     """What a real engine reuses, beside the simulation."""
     command = engine.stamp.command
-    arms = list(dict.fromkeys(row.arm for row in engine.rows))
-    totals = [("all sessions", arm, [row for row in engine.rows if row.arm == arm]) for arm in arms]
-    single = [(row.session, row.arm, [row]) for row in engine.rows]
+    found = readings(engine)
     stopped = [
         *(f"{literal(row.arm)}, {literal(row.session)}: {literal(row.stopped)}" for row in engine.rows if row.stopped),
         *map(literal, engine.left_out),
@@ -67,12 +68,13 @@ def on_engine(engine: EngineOutcome, families: Mapping[str, Family]) -> list[Blo
             f"same requests of {len(engine.sessions)} recorded sessions at a budget of {engine.budget:,} of the "
             f"model's own tokens, in a window of {engine.window:,}. *Simulated* is the longest common prefix with the "
             "request before, in whole messages. *Refused*: calls at which an arm made no request, or one that the "
-            f"window does not hold. {_measured(engine.stamp)}"
+            "window does not hold. Arms are compared at the calls that all of them have read; an arm with ‡ was "
+            f"stopped for time, one with § read too few of its calls and stands at its own. {_measured(engine.stamp)}"
         ),
         Figure(
             name="engine",
             alt="Share of prompt tokens reused, real beside simulated, and milliseconds to read a prompt, by arm: "
-            + "; ".join(f"{arm} {number(_reuse(rows))}" for _, arm, rows in totals)
+            + "; ".join(f"{one.arm} {number(share(one.reused, one.tokens))}" for one in found)
             + ".",
             caption="What the engine reused beside what the simulation says, and the mean time to read a prompt.",
             command=command,
@@ -80,7 +82,10 @@ def on_engine(engine: EngineOutcome, families: Mapping[str, Family]) -> list[Blo
         Table(
             title="Real and simulated reuse",
             head=("arm", "session", "calls", "prompt tokens", "reused", "simulated", "ms a call", "over", "refused"),
-            rows=tuple(_engine_row(*one, families.get(one[1], "own")) for one in (*totals, *single)),
+            rows=(
+                *(_compared_row(one, families.get(one.arm, "own")) for one in found),
+                *(_engine_row(row, families.get(row.arm, "own")) for row in engine.rows),
+            ),
             command=command,
             words=2,
         ),
@@ -157,23 +162,36 @@ def _live_table(live: Sequence[GrowthPoint], command: str) -> Table:
     )
 
 
-def _reuse(rows: Sequence[EngineRow]) -> float | None:
-    return share(sum(row.reused for row in rows), sum(row.prompt_tokens for row in rows))
-
-
-def _engine_row(session: str, arm: str, rows: Sequence[EngineRow], family: Family) -> Row:
-    calls, tokens = sum(row.calls for row in rows), sum(row.prompt_tokens for row in rows)
+def _compared_row(one: ArmReading, family: Family) -> Row:
+    name = literal(one.marked)
     return Row(
         (
-            f"**{literal(arm)}**" if family == "foveate" else literal(arm),
-            literal(session),
-            f"{calls:,}",
-            f"{tokens:,}",
-            number(_reuse(rows), 3),
-            number(share(sum(row.simulated for row in rows), tokens), 3),
-            milliseconds(share(sum(row.prompt_ms for row in rows), calls)),
-            f"{sum(row.over for row in rows):,}",
-            f"{sum(row.refused for row in rows):,}",
+            f"**{name}**" if family == "foveate" else name,
+            "calls that all have read" if one.is_compared else "its own calls",
+            f"{one.calls:,}",
+            f"{one.tokens:,}",
+            number(share(one.reused, one.tokens), 3),
+            number(share(one.simulated, one.tokens), 3),
+            milliseconds(one.milliseconds),
+            NOTHING,
+            f"{100 * one.refused:.0f} %",
+        ),
+        family,
+    )
+
+
+def _engine_row(row: EngineRow, family: Family) -> Row:
+    return Row(
+        (
+            f"**{literal(row.arm)}**" if family == "foveate" else literal(row.arm),
+            literal(row.session),
+            f"{row.calls:,}",
+            f"{row.prompt_tokens:,}",
+            number(share(row.reused, row.prompt_tokens), 3),
+            number(share(row.simulated, row.prompt_tokens), 3),
+            milliseconds(share(row.prompt_ms, row.calls)),
+            f"{row.over:,}",
+            f"{row.refused:,}",
         ),
         family,
     )
@@ -181,7 +199,7 @@ def _engine_row(session: str, arm: str, rows: Sequence[EngineRow], family: Famil
 
 def _recall_blocks(table: RecallTable, place: int, command: str) -> list[Block]:
     name = literal(table.name)
-    methods = list(dict.fromkeys(row.method for row in table.rows))
+    methods = _methods(table)
     blocks: list[Block] = [
         Heading(f"Recall {place + 1}: {table.name}", 3),
         Paragraph(
@@ -196,34 +214,40 @@ def _recall_blocks(table: RecallTable, place: int, command: str) -> list[Block]:
         Table(
             title=f"Evidence found, {name}",
             head=("method", "budget", "any", "all", "95 %", "tokens used", "ms"),
-            rows=tuple(
-                Row(
-                    (
-                        literal(row.method),
-                        f"{row.budget:,}",
-                        number(row.any, 3),
-                        number(row.all, 3),
-                        f"{number(row.all_low)}–{number(row.all_high)}",
-                        number(row.tokens, 0),
-                        milliseconds(row.milliseconds),
-                    ),
-                    "foveate" if row.method.startswith("foveate") else "",
-                )
-                for row in table.rows
-            ),
+            rows=tuple(map(_recall_row, table.rows)),
             command=command,
         ),
     ]
-    if table.kinds:
-        blocks.append(
-            Table(
-                title=f"All evidence by kind of question at {table.kinds_budget:,} tokens, {name}",
-                head=("kind", *map(literal, methods)),
-                rows=tuple(
-                    Row((literal(kind), *(number(found.get(method), 3) for method in methods)))
-                    for kind, found in table.kinds.items()
-                ),
-                command=command,
-            )
-        )
-    return blocks
+    return [*blocks, _kinds(table, command)] if table.kinds else blocks
+
+
+def _methods(table: RecallTable) -> list[str]:
+    return list(dict.fromkeys(row.method for row in table.rows))
+
+
+def _recall_row(row: RecallRow) -> Row:
+    return Row(
+        (
+            literal(row.method),
+            f"{row.budget:,}",
+            number(row.any, 3),
+            number(row.all, 3),
+            f"{number(row.all_low)}–{number(row.all_high)}",
+            number(row.tokens, 0),
+            milliseconds(row.milliseconds),
+        ),
+        "foveate" if row.method.startswith("foveate") else "",
+    )
+
+
+def _kinds(table: RecallTable, command: str) -> Table:
+    methods = _methods(table)
+    return Table(
+        title=f"All evidence by kind of question at {table.kinds_budget:,} tokens, {literal(table.name)}",
+        head=("kind", *map(literal, methods)),
+        rows=tuple(
+            Row((literal(kind), *(number(found.get(method), 3) for method in methods)))
+            for kind, found in table.kinds.items()
+        ),
+        command=command,
+    )

@@ -42,12 +42,13 @@ def violations(held: Sequence[Contest], command: str) -> list[Block]:
         blocks += [
             Paragraph(
                 "Calls at which an arm made no request: it failed with an error, or refused since what must be sent "
-                "does not fit. An arm that takes too long for a session is given up there, and the calls that are left "
-                "count as failed. Such a call keeps nothing; cost and times are those of the calls that were sent."
+                "does not fit. Such a call keeps nothing; cost and times are those of the calls that were sent. An arm "
+                "that takes more than a quarter of an hour for one session is given up there: the calls that are left "
+                "are not measured and count for neither side."
             ),
             Table(
                 title="Calls without a request",
-                head=("arm", "budget", "example", "failed", "refused", "of calls"),
+                head=("arm", "budget", "example", "failed", "refused", "of calls", "not measured"),
                 rows=tuple(rows),
                 command=command,
                 words=3,
@@ -80,7 +81,9 @@ def material(replay: ReplayOutcome) -> list[Block]:
         Heading("Material and prices"),
         Paragraph(
             "Tokens are those of o200k, the same for all arms. Sessions are divided by task before anything is "
-            "measured: `tune` is for choosing settings, `report` for quoting. Raw results, session by session, are in "
+            "measured: `tune` is for choosing settings, `report` for quoting. The side is a byte of the hash of the "
+            "task's name; which byte was chosen by numbers of calls, before there was any result: byte 7 puts the "
+            "longest session into `report` and halves most sources. Raw results, session by session, are in "
             "[results](results/replay.json)."
         ),
         Items(tuple(prices)) if prices else Paragraph("No prices were recorded."),
@@ -105,9 +108,9 @@ def _distinct(examples: Iterable[str]) -> list[str]:
 def _unmade(one: Standing) -> Row | None:
     """An arm that made no request at some calls."""
     total = one.total
-    if not total.failed and not total.refused:
+    if not total.failed and not total.refused and not total.unmeasured:
         return None
-    told = (re.search(r"(?:failed|refused): .*", text) for text in one.run.problems.get(one.name, ()))
+    told = (re.search(r"(?:failed|refused|not measured): .*", text) for text in one.run.problems.get(one.name, ()))
     example = next((found[0] for found in told if found), "")
     return Row(
         (
@@ -117,6 +120,7 @@ def _unmade(one: Standing) -> Row | None:
             f"{total.failed:,}",
             f"{total.refused:,}",
             f"{total.calls:,}",
+            f"{total.unmeasured:,}",
         ),
         one.arm.family,
     )

@@ -9,10 +9,12 @@ from typing import Final, Self
 
 import msgspec
 
-from bench.blocks import Block, markdown, rows_of
+from bench.behind import behind_elsewhere
+from bench.blocks import Block, Paragraph, markdown, rows_of
 from bench.chapters import all_numbers, by_budget, in_short, introduced
 from bench.figures import figures
-from bench.headline import RULE, headline_note, headline_table
+from bench.further_verdicts import further
+from bench.headline import CAPPED, RULE, headline_note, headline_table, lighter_table, weight_note
 from bench.judging import judged
 from bench.limits import limits
 from bench.measurements import grown, on_engine, recalled
@@ -20,7 +22,6 @@ from bench.outcome import EngineOutcome, GrowthOutcome, Outcome, RecallOutcome, 
 from bench.page import page
 from bench.participants import material, participants, violations
 from bench.standings import Contest, contests, families_of
-from bench.verdicts import behind_elsewhere, flatness
 from foveate.errors import ConfigError
 
 TITLE: Final = "Foveate beside its peers"
@@ -100,14 +101,14 @@ def _read(path: Path, kind: type[Outcome]) -> Outcome | None:
 
 def _blocks(results: Results, held: Sequence[Contest]) -> list[Block]:
     replay, growth, engine, recall = results.replay, results.growth, results.engine, results.recall
-    flat = flatness(growth) if growth is not None else None
+    claims, elsewhere = further(growth, recall), behind_elsewhere(growth, engine, recall)
     blocks: list[Block] = []
     if replay is not None:
         command = replay.stamp.command
         blocks += introduced(replay)
-        blocks += in_short(held, headline_table(held, command), RULE, flat)
+        blocks += in_short(held, _headline(held, command), claims, elsewhere)
         blocks += by_budget(held, command)
-        blocks += judged(held, flat, behind_elsewhere(growth, engine, recall), command)
+        blocks += judged(held, claims, elsewhere, command)
         blocks += violations(held, command)
         blocks += all_numbers(held, command)
     blocks += grown(growth) if growth is not None else []
@@ -117,3 +118,12 @@ def _blocks(results: Results, held: Sequence[Contest]) -> list[Block]:
         blocks += participants(replay)
         blocks += material(replay)
     return blocks + limits(replay, recall)
+
+
+def _headline(held: Sequence[Contest], command: str) -> list[Block]:
+    """The table for who reads no further, and how much of it one session decides."""
+    blocks: list[Block] = [Paragraph(RULE), headline_table(held, command)]
+    if any(one.name == "foveate-capped" for contest in held for one in contest.arms):
+        blocks.append(Paragraph(CAPPED))
+    lighter = lighter_table(held, command)
+    return [*blocks, Paragraph(weight_note(held)), lighter] if lighter is not None else blocks

@@ -36,9 +36,13 @@ class Standing:
     @property
     def is_fit(self) -> bool:
         """Whether it does its work: no kind of trouble at more than one call in a hundred."""
+        return self.total.sent > 0 and self.wrong <= MOST_WRONG
+
+    @property
+    def wrong(self) -> float:
+        """The share of calls that the most frequent kind of trouble befalls."""
         total = self.total
-        worst = max(total.invalid, total.over, total.failed, total.refused)
-        return total.sent > 0 and worst <= MOST_WRONG * total.calls
+        return share(max(total.invalid, total.over, total.failed, total.refused), total.calls) or 0.0
 
     @property
     def is_judged_when_over(self) -> bool:
@@ -48,6 +52,11 @@ class Standing:
     def cost(self, provider: int) -> float | None:
         """What its requests cost, relative to the untouched history at the same calls."""
         return share(self.total.cost[provider], self.total.raw_cost[provider])
+
+    @cached_property
+    def cost_interval(self) -> tuple[float, float]:
+        """Where the cost at the first provider lies in 95 of 100 samples of the sessions."""
+        return ratio_interval([(row.cost[0], row.raw_cost[0]) for row in self.rows])
 
     @property
     def p50(self) -> float | None:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from bench.blocks import listed, literal, milliseconds, number
-from bench.intervals import ratio_interval
-from bench.outcome import PROVIDERS, EngineOutcome, GrowthOutcome, RecallOutcome, RecallTable, Run
+from bench.blocks import listed, literal, number
+from bench.intervals import difference_interval, ratio_interval
+from bench.outcome import PROVIDERS, Run, Tally
 from bench.standings import PROVIDER_NAMES, Contest, Standing, share
-
-# A step at the longest history may take this much longer than one at a thousand messages and still be called flat.
-FLAT: Final = 1.5
-_SHORT: Final = 1_000
-# Differences that vanish at three digits are none.
-_SAME: Final = 5e-4
-
-Value = Callable[[Standing], float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +50,22 @@ class Duel:
         return ratio_interval(self._gains)
 
     @property
+    def cost_interval(self) -> tuple[float, float]:
+        """Where the setting's cost less the peer's lies in 95 of 100 samples, at the first provider's prices."""
+        pairs = [
+            ((ours.cost[0], ours.raw_cost[0]), (theirs.cost[0], theirs.raw_cost[0])) for ours, theirs in self._rows
+        ]
+        return difference_interval(pairs)
+
+    @property
     def _gains(self) -> list[tuple[float, float]]:
+        return [(ours.kept - theirs.kept, theirs.references) for ours, theirs in self._rows]
+
+    @property
+    def _rows(self) -> list[tuple[Tally, Tally]]:
+        """The sessions that both have gone through to the end."""
         rows = zip(self.setting.rows, self.peer.rows, strict=True)
-        return [(ours.kept - theirs.kept, theirs.references) for ours, theirs in rows]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
-    """A measure by which an arm of others, valid and within the budget, does better than Foveate as it comes."""
-
-    where: str
-    measure: str
-    numbers: str
+        return [pair for pair in rows if not any(one.unmeasured for one in pair)]
 
 
 def verdicts(held: Sequence[Contest]) -> list[Verdict]:
@@ -87,28 +82,9 @@ def verdicts(held: Sequence[Contest]) -> list[Verdict]:
         ]
         if _peers(contest):
             found += [_beating(contest, held, place) for place in range(len(PROVIDERS))]
-        if _rivals(ours, contest):
+        if rivals_of(ours, contest):
             found.append(_beating_all(ours, contest, held))
     return found
-
-
-def flatness(growth: GrowthOutcome) -> Verdict | None:
-    """Whether the time for a request depends on the length of the history; None if too few lengths were measured."""
-    curve = next((one for one in growth.curves if one.family == "foveate" and len(one.points) > 1), None)
-    if curve is None:
-        return None
-    short = min(curve.points, key=lambda point: (abs(point.messages - _SHORT), point.messages))
-    long = max(curve.points, key=lambda point: point.messages)
-    ratio = share(long.p50_ms, short.p50_ms)
-    if long.messages <= short.messages or ratio is None:
-        return None
-    return Verdict(
-        claim=f"Foveate's time for a request is flat, at most {FLAT} × from {short.messages:,} to {long.messages:,} "
-        "messages",
-        where=f"{growth.budget:,} tokens, generated",
-        holds=ratio <= FLAT and not curve.stopped,
-        numbers=f"{milliseconds(short.p50_ms)} ms and {milliseconds(long.p50_ms)} ms, {number(ratio)} ×",
-    )
 
 
 def duels(contest: Contest, held: Sequence[Contest]) -> list[Duel]:
@@ -133,25 +109,9 @@ def is_rival(one: Standing, ours: Standing) -> bool:
     return one.is_fit or (not ours.is_fit and not one.is_judged_when_over)
 
 
-def behind(held: Sequence[Contest]) -> list[Behind]:
-    """Where Foveate as it comes is not best, run by run."""
-    return [
-        Behind(where=contest.where, measure=measure, numbers=numbers)
-        for contest in held
-        if (ours := contest.default) is not None
-        for measure, value, sign in MEASURES
-        if (numbers := _ahead(ours, _rivals(ours, contest), value, sign))
-    ]
-
-
-def behind_elsewhere(
-    growth: GrowthOutcome | None, engine: EngineOutcome | None, recall: RecallOutcome | None
-) -> list[Behind]:
-    """The same for growth, the real engine and recall."""
-    found = [_slower(growth)] if growth is not None else []
-    found += [_reread(engine)] if engine is not None else []
-    found += [_found_less(table) for table in (recall.tables if recall is not None else ())]
-    return [one for one in found if one is not None]
+def rivals_of(ours: Standing, contest: Contest) -> list[Standing]:
+    """The arms of others that Foveate has to compare with."""
+    return [one for one in contest.arms if one.arm.family != "foveate" and is_rival(one, ours)]
 
 
 def setting_name(setting: Standing, run: Run) -> str:
@@ -163,27 +123,6 @@ def setting_name(setting: Standing, run: Run) -> str:
 def pair(one: Standing, provider: int = 0) -> str:
     """Cost and references kept."""
     return f"{number(one.cost(provider))} / {number(one.kept, 3)}"
-
-
-def _users(one: Standing) -> float | None:
-    return share(one.total.users, one.total.judged)
-
-
-# What arms are compared by: a name, the value, and 1 if more is better.
-MEASURES: Final[tuple[tuple[str, Value, int], ...]] = (
-    ("cost at Anthropic", lambda one: one.cost(0), -1),
-    ("cost at OpenAI", lambda one: one.cost(1), -1),
-    ("cost at Gemini", lambda one: one.cost(2), -1),
-    ("references kept", lambda one: one.kept, 1),
-    ("references last seen far back", lambda one: share(one.total.far_kept, one.total.far), 1),
-    ("references seen in tool output only", lambda one: share(one.total.observed_kept, one.total.observed), 1),
-    ("references to files that were changed", lambda one: share(one.total.modified_kept, one.total.modified), 1),
-    ("last three exchanges unchanged", lambda one: share(one.total.recent, one.total.judged), 1),
-    ("user messages", _users, 1),
-    ("first request", lambda one: share(one.total.first, one.total.judged), 1),
-    ("open errors", lambda one: share(one.total.errors_kept, one.total.errors), 1),
-    ("time for a request, ms at p50", lambda one: one.p50, -1),
-)
 
 
 def _sendable(contest: Contest) -> Verdict:
@@ -216,7 +155,7 @@ def _unbeaten(ours: Standing, contest: Contest, provider: int) -> Verdict:
     fit = [one for one in ahead if one.arm.family != "foveate" and is_rival(one, ours)]
     apart = [one for one in ahead if one.arm.family != "foveate" and not is_rival(one, ours)]
     own = [one for one in ahead if one.arm.family == "foveate" and is_rival(one, ours)]
-    rivals = _rivals(ours, contest)
+    rivals = rivals_of(ours, contest)
     nearest = max((one for one in rivals if cheaper(one, ours, provider)), key=_kept, default=None)
     said = [f"{literal(ours.name)} {pair(ours, provider)}"]
     if fit:
@@ -236,11 +175,6 @@ def _unbeaten(ours: Standing, contest: Contest, provider: int) -> Verdict:
         holds=not fit,
         numbers="; ".join(said),
     )
-
-
-def _rivals(ours: Standing, contest: Contest) -> list[Standing]:
-    """The arms of others that Foveate has to compare with."""
-    return [one for one in contest.arms if one.arm.family != "foveate" and is_rival(one, ours)]
 
 
 def _pairs(arms: Sequence[Standing], provider: int = 0) -> str:
@@ -267,7 +201,7 @@ def _beating(contest: Contest, held: Sequence[Contest], provider: int) -> Verdic
 
 
 def _beating_all(ours: Standing, contest: Contest, held: Sequence[Contest]) -> Verdict:
-    settings, rivals = _settings(contest, held), _rivals(ours, contest)
+    settings, rivals = _settings(contest, held), rivals_of(ours, contest)
     open_ones = [one for one in rivals if not any(_beats(setting, one, 0) for setting in settings)]
     numbers = f"{len(rivals) - len(open_ones)} of {len(rivals)}"
     if open_ones:
@@ -314,68 +248,3 @@ def _duel(settings: Sequence[Standing], peer: Standing) -> Duel:
 def _met(setting: Standing, peer: Standing) -> Duel:
     providers = tuple(cheaper(setting, peer, place) for place in range(len(PROVIDERS)))
     return Duel(peer=peer, setting=setting, providers=providers)
-
-
-def _ahead(ours: Standing, rivals: Sequence[Standing], value: Value, sign: int) -> str:
-    own = value(ours)
-    if own is None:
-        return ""
-    others = [(one, found) for one in rivals if (found := value(one)) is not None]
-    ahead = sorted((pair for pair in others if sign * pair[1] > sign * own + _SAME), key=lambda pair: -sign * pair[1])
-    if not ahead:
-        return ""
-    named = listed(f"{literal(one.name)} {number(found, 3)}" for one, found in ahead)
-    return f"{literal(ours.name)} {number(own, 3)}, better {named}"
-
-
-def _slower(growth: GrowthOutcome) -> Behind | None:
-    ours = next((one for one in growth.curves if one.family == "foveate" and one.points), None)
-    if ours is None:
-        return None
-    at = {point.messages: point.p50_ms for point in ours.points}
-    length = max(at)
-    faster = sorted(
-        (point.p50_ms, curve.arm)
-        for curve in growth.curves
-        for point in curve.points
-        if curve.family != "foveate" and point.messages == length and point.p50_ms < at[length]
-    )
-    if not faster:
-        return None
-    named = listed(f"{literal(arm)} {milliseconds(value)}" for value, arm in faster)
-    return Behind(
-        where=f"growth, {length:,} messages",
-        measure="time for a request, ms at p50",
-        numbers=f"{literal(ours.arm)} {milliseconds(at[length])}, better {named}",
-    )
-
-
-def _reread(engine: EngineOutcome) -> Behind | None:
-    spent: dict[str, float] = {}
-    calls: dict[str, int] = {}
-    for row in engine.rows:
-        spent[row.arm] = spent.get(row.arm, 0.0) + row.prompt_ms
-        calls[row.arm] = calls.get(row.arm, 0) + row.calls
-    means = {arm: spent[arm] / calls[arm] for arm in spent if calls[arm]}
-    own = means.get("foveate")
-    faster = sorted((mean, arm) for arm, mean in means.items() if own is not None and mean < own)
-    if not faster:
-        return None
-    named = listed(f"{literal(arm)} {milliseconds(mean)}" for mean, arm in faster)
-    return Behind(
-        where="real engine", measure="time to read a prompt, ms", numbers=f"foveate {milliseconds(own)}, better {named}"
-    )
-
-
-def _found_less(table: RecallTable) -> Behind | None:
-    ours = {row.budget: row.all for row in table.rows if row.method == "foveate"}
-    others = [row for row in table.rows if row.budget in ours and not row.method.startswith("foveate")]
-    best = {row.budget: row for row in sorted(others, key=lambda row: row.all)}
-    ahead = [row for row in best.values() if row.all > ours[row.budget] + _SAME]
-    if not ahead:
-        return None
-    named = ", ".join(
-        f"{literal(row.method)} {number(row.all, 3)} against {number(ours[row.budget], 3)} at {row.budget:,}"
-        for row in sorted(ahead, key=lambda row: row.budget)
-    )
-    return Behind(where=f"recall, {literal(table.name)}", measure="all evidence found", numbers=named)

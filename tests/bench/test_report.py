@@ -302,7 +302,7 @@ def test_the_headline_has_foveate_the_strongest_peers_and_the_untouched_history(
         *(
             f"{budget}: {column}"
             for budget in ("8,000", "32,000")
-            for column in ("invalid / over / not made", "cost", "references kept")
+            for column in ("invalid / over / not made", "cost (95 %)", "references kept (95 %)")
         ),
     ]
     names = [row[0] for row in rows[2:]]
@@ -320,8 +320,8 @@ def test_the_headline_has_foveate_the_strongest_peers_and_the_untouched_history(
 def test_calls_without_a_request_are_listed_with_their_reason() -> None:
     """Of an arm that was given up for its time one sees at how many calls, and why."""
     outcome = replay(count=12, sessions=2, budgets=(8_000,))
-    reason = "codex-0001 call 7: failed: given up: it took more than 60 s for the calls before"
-    slow = tuple(replace(row, sent=25, failed=15) for row in outcome.runs[0].tallies["langchain-clear"])
+    reason = "codex-0001 call 7: not measured: given up: it took more than 900 s for the calls before"
+    slow = tuple(replace(row, calls=25, sent=25, unmeasured=15) for row in outcome.runs[0].tallies["langchain-clear"])
     run = replace(
         outcome.runs[0],
         tallies={**outcome.runs[0].tallies, "langchain-clear": slow},
@@ -332,7 +332,7 @@ def test_calls_without_a_request_are_listed_with_their_reason() -> None:
 
     (table,) = [block for block in blocks if isinstance(block, Table)]
     assert [row.cells for row in table.rows] == [
-        ("langchain-clear", "8,000, recorded", reason.partition(": ")[2], "30", "0", "80")
+        ("langchain-clear", "8,000, recorded", reason.partition(": ")[2], "0", "0", "50", "30")
     ]
     (examples,) = [block for block in blocks if isinstance(block, Items)]
     assert examples.items == (f"**langchain-clear**, 8,000 tokens, recorded: `{reason}`",)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from bench.behind import MEASURES, behind, behind_elsewhere
+from bench.further_verdicts import finding, flatness, growing
 from bench.outcome import ArmInfo, Family, GrowthOutcome, ReplayOutcome, Run, SessionInfo, Tally, Times
+from bench.reasons import REASONS
 from bench.standings import contests
-from bench.verdicts import behind, behind_elsewhere, duels, flatness, verdicts
+from bench.verdicts import duels, verdicts
 from tests.bench.report_outcomes import STAMP, engine, growth, recall
 
 SESSIONS = tuple(SessionInfo(name=f"s{n}", source="codex", messages=9, calls=100, tokens=9_000) for n in range(2))
@@ -194,6 +197,46 @@ def test_flat_is_what_stays_within_half_as_much_again() -> None:
     assert "1.60 ×" in flatness(slow).numbers
     assert flatness(growth(lengths=(1_000,))) is None
     assert flatness(replace(measured, curves=())) is None
+
+
+def test_the_first_request_after_resuming_is_judged_by_itself() -> None:
+    """A median that is flat does not hide it, and it stands in what remains behind with the reason."""
+    measured = growth()
+    first, *others = measured.curves
+    points = tuple(replace(point, p95_ms=point.messages / 5) for point in first.points)
+    slow = replace(measured, curves=(replace(first, points=points), *others))
+
+    assert growing(measured).holds
+    assert flatness(slow).holds and not growing(slow).holds
+    assert growing(slow).numbers.startswith("p95 200 ms and 20,000 ms, 100.00 ×; in the live loop p95 is 2.8 ms at 100")
+    (resumed,) = [one for one in behind_elsewhere(slow, None, None) if "resuming" in one.measure]
+    assert "20,000 ms" in resumed.numbers and "indexes the whole log" in resumed.why
+
+
+def test_recall_is_judged_against_the_better_of_two_simple_methods() -> None:
+    """For each material, at all budgets; a method that was not measured is not judged."""
+    joined, generated = finding(recall())
+
+    assert (joined.holds, joined.numbers) == (True, "at 5 of 5 budgets")
+    assert not generated.holds
+    assert generated.numbers.startswith("at 0 of 5 budgets; not: 0.300 against 0.400 at 500, 0.420 against 0.520")
+
+
+def test_there_is_a_reason_for_every_measure() -> None:
+    assert {measure for measure, _, _ in MEASURES} <= set(REASONS)
+    found = outcome((8_000, {"foveate": tally(0.3, 90), "peer": tally(0.2, 95)}))
+    assert all(one.why for one in [*behind(contests(found)), *behind_elsewhere(growth(), engine(), recall())])
+
+
+def test_the_difference_in_cost_has_an_interval_too() -> None:
+    """Sessions are compared with themselves, and those that the peer was given up in are left out."""
+    found = outcome((8_000, {"foveate": tally(0.3, 90), "peer": tally(0.4, 80)}))
+    (duel,) = duels(contests(found)[0], contests(found))
+    assert duel.cost_interval == pytest.approx((-0.1, -0.1))
+
+    slow = outcome((8_000, {"foveate": tally(0.3, 90), "peer": tally(0.4, 80, unmeasured=3)}))
+    (duel,) = duels(contests(slow)[0], contests(slow))
+    assert (duel.cost_interval, duel.interval) == ((0.0, 0.0), (0.0, 0.0))
 
 
 def test_what_is_behind_elsewhere_is_named() -> None:
