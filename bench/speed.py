@@ -238,7 +238,9 @@ def _history(messages: int) -> list[Message]:
     root = data_root()
     if root is None:
         return [message for step in islice(conversation(), messages // 2) for message in step]
-    recorded = (message for session in load_sessions(root) if session.source != "tau" for message in session.messages)
+    recorded = (
+        message for session in load_sessions(root) if session.source != "openai_chat" for message in session.messages
+    )
     # Now and then a message is a whole book; left out, so that the number of messages and of tokens fit each other.
     fitting = (message for message in recorded if len(content_of(message)) < _BOOK)
     return list(islice(fitting, messages))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from bench.outcome import (
     ArmInfo,
@@ -203,20 +204,27 @@ def _tally(
         kept=round(kept * due),
         restorable=held,
         visible=min(due, round(kept * due) + 2),
-        far=40,
-        far_kept=round(40 * kept * kept * kept),
-        observed=30,
-        observed_kept=round(30 * kept),
-        modified=20,
-        modified_kept=round(20 * kept),
         judged=judged,
-        recent=round(judged * 0.99),
-        users=judged * min(1.0, kept + 0.05),
-        first=round(judged * min(1.0, kept + 0.05)),
-        errors=5,
-        errors_kept=4,
         seconds=ms * calls / 1_000,
+        **_kinds_kept(kept, judged),
     )
+
+
+def _kinds_kept(kept: float, judged: int) -> dict[str, Any]:
+    """What is kept of each kind, by the share of all that is."""
+    return {
+        "far": 40,
+        "far_kept": round(40 * kept * kept * kept),
+        "observed": 30,
+        "observed_kept": round(30 * kept),
+        "modified": 20,
+        "modified_kept": round(20 * kept),
+        "recent": round(judged * 0.99),
+        "users": judged * min(1.0, kept + 0.05),
+        "first": round(judged * min(1.0, kept + 0.05)),
+        "errors": 5,
+        "errors_kept": 4,
+    }
 
 
 def _point(length: int, ms: float) -> GrowthPoint:
