@@ -24,6 +24,7 @@ from foveate.knowledge.models import (
     Node,
     Pattern,
 )
+from foveate.knowledge.render import rendered
 from foveate.knowledge.sources import context_of
 from foveate.store.schema import knowledge_projects, metadata
 from tests.knowledge import projects
@@ -323,3 +324,17 @@ def test_a_handoff_that_cannot_be_stored_leaves_nothing_behind(knowledge: Knowle
         with pytest.raises(ConfigError, match=said):
             knowledge.ingest(task, handoff, today=today)
         assert everything(knowledge) == before
+
+
+def test_who_waits_for_a_task_is_told_why(knowledge: Knowledge) -> None:
+    """Not only that it is blocked: by what, and what would help."""
+    blocker = Blocker(blocker="No key\nfor the bank", suggested_resolution="ask Ann", blocking_tasks=("T0",))
+    knowledge.ingest(TASK, Handoff(outcome="blocked", blockers=(blocker,)), today=TODAY)
+    text = rendered(context_of(ContextTask(objective="Go on", dependencies=(TASK.id, "T9")), knowledge))
+    assert "- task-003: blocked: No key for the bank → ask Ann\n- T9: unknown" in text
+
+
+def test_what_is_salvaged_is_marked_where_it_is_inherited(knowledge: Knowledge) -> None:
+    knowledge.ingest(TASK, read_handoff("All of it is done.").handoff, today=TODAY)
+    text = rendered(context_of(ContextTask(objective="Go on", dependencies=(TASK.id,)), knowledge))
+    assert "#### Users API (salvaged)" in text

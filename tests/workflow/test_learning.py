@@ -14,6 +14,7 @@ from foveate.cli.main import app
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.handoff import parse_handoff
 from foveate.knowledge.models import Blocker, ChangeType, MapEntry, NextStep, Node, Question
+from foveate.log.events import HandoffIngested
 from foveate.store import Store
 from foveate.work.models import ReviewResult, Task
 from foveate.workflow.learning import Learning
@@ -166,6 +167,12 @@ def test_a_task_that_is_handed_over_is_in_the_journal_with_the_files_it_changed(
         assert task.handoff is not None and [one.path for one in task.handoff.files_modified] == ["money.py"]
         assert [entry.location for entry in knowledge.entries()] == ["money.py"]
         assert Knowledge(store, "garden").tasks() == []
+        recorded = [
+            one.body.payload
+            for one in store.reader(store.session("first")).events()
+            if isinstance(one.body, HandoffIngested)
+        ]
+        assert recorded == [{"task": "first:T1", "added": ["first:T1", "pattern-001", "gotcha-001"], "merged": []}]
 
 
 def test_a_task_that_fails_leaves_what_went_wrong(place: Path) -> None:

@@ -103,6 +103,7 @@ class PriorTask:
     gotchas: tuple[Gotcha, ...] = ()
     questions: tuple[Question, ...] = ()
     files_left_out: int = 0
+    salvaged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +213,7 @@ def dependency_context(task: ContextTask, known: Callable[[str], JournalTask | N
     for task_id in dict.fromkeys(task.dependencies):
         found = known(task_id)
         if found is None or found.status != "completed":
-            incomplete.append((task_id, "unknown" if found is None else found.status))
+            incomplete.append((task_id, "unknown" if found is None else found.standing))
             continue
         handoff = found.handoff or Handoff(outcome="completed")
         unsaid += [one for one in handoff.gotchas if one.severity == "low"]
@@ -225,6 +226,7 @@ def dependency_context(task: ContextTask, known: Callable[[str], JournalTask | N
                 patterns=handoff.patterns_discovered,
                 gotchas=tuple(one for one in handoff.gotchas if one.severity != "low"),
                 questions=tuple(one for one in handoff.open_questions if one.blocking),
+                salvaged=handoff.salvaged,
             )
         )
     return Dependencies(done=tuple(done), incomplete=tuple(incomplete), unsaid=tuple(unsaid))

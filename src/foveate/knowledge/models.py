@@ -147,6 +147,19 @@ class JournalTask(_Model, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     handoff: Handoff | None = None
 
+    @property
+    def standing(self) -> str:
+        """How it stands, and what stands in its way, in a line for who waits for it."""
+        blockers = (
+            self.handoff.blockers if self.handoff is not None and self.status not in ("completed", "skipped") else ()
+        )
+        ways = (
+            f"{one.blocker} → {one.suggested_resolution}" if one.suggested_resolution.strip() else one.blocker
+            for one in blockers
+        )
+        said = " ".join("; ".join(ways).split())
+        return f"{self.status}: {said[: 2 * SUMMARY]}" if said else self.status
+
 
 class ContextTask(_Model, frozen=True, kw_only=True):
     """A task that a context is computed for."""

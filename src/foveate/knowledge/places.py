@@ -143,8 +143,7 @@ def learned_at(connection: Connection, project: int, locations: Sequence[str]) -
 
 def built(connection: Connection, project: int) -> list[str]:
     """The locations that a repository put on the map: those whose file says or defines something by itself."""
-    columns = map_entries.c.location, map_entries.c.notes, map_entries.c.word_terms
-    rows = connection.execute(select(*columns).where(map_entries.c.project == project))
+    rows = connection.execute(select(map_entries).where(map_entries.c.project == project))
     return [row.location for row in rows if _noted(row).built or _defining(row).symbols]
 
 

@@ -197,7 +197,7 @@ def _parts(context: ComputedContext) -> Iterator[_Part]:
 
 def _prior(task: PriorTask, *, first: bool) -> str:
     """What a task hands over; a blank line stands before all but the first."""
-    lines = [*([] if first else [""]), f"#### {_line(task.name)}"]
+    lines = [*([] if first else [""]), f"#### {_line(task.name)}{' (salvaged)' if task.salvaged else ''}"]
     if task.summary.strip():
         lines.append(_line(task.summary, 400))
     if task.files_to_read:

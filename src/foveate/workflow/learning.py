@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.handoff import read_handoff
 from foveate.knowledge.handoff_text import told_in
+from foveate.knowledge.ingestion import Ingested
 from foveate.knowledge.models import Blocker, ChangeType, ContextTask, FileModified, Handoff, JournalTask
 from foveate.knowledge.render import context_section
 from foveate.knowledge.signals import extract_signals
@@ -38,7 +39,7 @@ class Learning:
 
     def hand_over(
         self, task: Task, said: str, changes: Mapping[str, ChangeType], *, failed: ReviewResult | None = None
-    ) -> None:
+    ) -> Ingested:
         """Take in what a task hands over: its words, the files that it changed, and the review it `failed` at."""
         about = task.description.strip().splitlines()[0]
         handoff = read_handoff(said).handoff if said.strip() else Handoff(outcome="completed")
@@ -53,7 +54,7 @@ class Learning:
             # What was learned is found again by later tasks in the same field, whatever their words.
             tags=extract_signals(self._asked(task), domains=self.domains).domains,
         )
-        self.knowledge.ingest(done, handoff, today=_today())
+        return self.knowledge.ingest(done, handoff, today=_today())
 
     def _asked(self, task: Task) -> ContextTask:
         return ContextTask(

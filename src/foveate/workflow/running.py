@@ -13,7 +13,7 @@ import msgspec
 from foveate.agents import Agent, AgentError, Means, Toolset
 from foveate.errors import BudgetError, ConfigError, FoveateError
 from foveate.knowledge.models import ChangeType
-from foveate.log.events import DiagnosticRecorded, Tagged, WorkRecorded, WorkStep
+from foveate.log.events import DiagnosticRecorded, HandoffIngested, Tagged, WorkRecorded, WorkStep
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.session import Session
@@ -235,9 +235,13 @@ class Workflow:
             return
         changes = self._setting.states.changes(before, self._setting.states.take())
         try:
-            self._setting.learning.hand_over(task, attempt.summary or "", changes, failed=failed)
+            done = self._setting.learning.hand_over(task, attempt.summary or "", changes, failed=failed)
         except FoveateError as error:
             self._session.record(DiagnosticRecorded(code="knowledge_failed", phase="ingest", text=str(error)))
+            return
+        if not done.repeated:
+            taken = {"task": done.task_id, "added": list(done.added), "merged": list(done.merged)}
+            self._session.record(HandoffIngested(payload=taken), time=self._setting.means.clock())
 
     async def _work(self, agent: Agent[Any], state: AgentState, name: str, *, tries: int = 1) -> Any:
         """Have an agent work in a session of its own; one that comes to no result is asked anew in another."""

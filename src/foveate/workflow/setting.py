@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -71,38 +71,51 @@ def setting_in(
     without = [folder, *([store.file] if store.file is not None else []), *map(Path, begun.hidden)]
     snapshots = Snapshots(folder / f"{_safe(run)}.git", repo, without=without)
     profile = _profile(driver.name)
-
-    def keep(task: Task, before: str) -> None:
-        if begun.commit:
-            commit(repo, snapshots.changed(before, snapshots.take()), task)
-
     return Setting(
         open=lambda name: Session.open(store, name, budget=begun.budget, model=profile),
         states=snapshots,
-        means=Means(
-            driver=driver,
-            most_steps=begun.steps,
-            clock=time.time,
-            on_text=watcher.wrote,
-            on_call=watcher.called,
-            on_answer=watcher.answered,
-        ),
+        means=_means(begun, driver, watcher),
         writing=(Workspace(repo, allow=watcher.allows, without=without),),
         reading=(Workspace(repo, writable=False, without=without),),
-        roles=Roles(
-            architect=agent_named(begun.architect, "architect"),
-            developer=agent_named(begun.developer, "developer"),
-            reviewer=agent_named(begun.reviewer, "reviewer"),
-        ),
+        roles=_roles(begun),
         rounds=begun.rounds,
         # Less than half of the budget, at some three characters a token.
         most_diff=max(2_000, int(begun.budget * 1.3)),
         told=watcher.told,
-        kept=keep,
+        kept=_keeper(begun, snapshots),
         learning=Learning(
             knowledge=Knowledge(store, project_of(repo, begun.project or None)), run=run, domains=domains
         ),
     )
+
+
+def _means(begun: Begun, driver: Driver, watcher: Watcher) -> Means:
+    return Means(
+        driver=driver,
+        most_steps=begun.steps,
+        clock=time.time,
+        on_text=watcher.wrote,
+        on_call=watcher.called,
+        on_answer=watcher.answered,
+    )
+
+
+def _roles(begun: Begun) -> Roles:
+    return Roles(
+        architect=agent_named(begun.architect, "architect"),
+        developer=agent_named(begun.developer, "developer"),
+        reviewer=agent_named(begun.reviewer, "reviewer"),
+    )
+
+
+def _keeper(begun: Begun, snapshots: Snapshots) -> Callable[[Task, str], None]:
+    """What is done with a finished task: a commit, if the run makes any."""
+
+    def keep(task: Task, before: str) -> None:
+        if begun.commit:
+            commit(Path(begun.repo), snapshots.changed(before, snapshots.take()), task)
+
+    return keep
 
 
 def lock_of(store: Store, run: str) -> Path:
