@@ -3,49 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
-from foveate.api import Place, create_app
+from tests.api import talking
+from tests.api.talking import events
 from tests.chat.script import FAILURES, Failure, Scene
-from tests.scripted_model import ScriptedModel, scripted_model
+from tests.scripted_model import ScriptedModel
 
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    scene = Scene(tmp_path / "vault", tmp_path / "a.db")
-    scene.vault.mkdir()
-    yield scene
-    scene.over.set()
-
-
-@pytest.fixture
-def model(scene: Scene) -> Iterator[ScriptedModel]:
-    with scripted_model(scene.reply) as running:
-        yield running
-
-
-@pytest.fixture
-def client(tmp_path: Path, scene: Scene, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    for name, value in model.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    (scene.vault / "note.md").write_text("Buy lemons.")
-    place = Place(store=scene.store, system=tmp_path / "system", vault=scene.vault, model="openai-chat:scripted")
-    with TestClient(create_app(place), base_url="http://127.0.0.1") as client:
-        yield client
-
-
-def events(client: TestClient, path: str, **body: Any) -> list[tuple[str, dict[str, Any]]]:
-    answer = client.post(path, json=body)
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    blocks = [block.split("\n") for block in answer.text.strip().split("\n\n")]
-    return [(block[0].removeprefix("event: "), json.loads(block[1].removeprefix("data: "))) for block in blocks]
+scene, model, client = talking.scene, talking.model, talking.client
 
 
 def test_templates_are_listed_with_name_source_and_path(client: TestClient) -> None:

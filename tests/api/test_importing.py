@@ -72,7 +72,7 @@ def test_an_own_export_comes_with_its_calls(client: TestClient) -> None:
     ("content", "query", "error", "remedy"),
     [
         (b"", {}, "there is nothing in it", "correct the log"),
-        (b"what is this", {}, "no known log format", "--format"),
+        (b"what is this", {}, "no known log format", "`format` can say"),
         (CHAT, {"format": "nonsense"}, "'nonsense'", "known are auto"),
         (b"\xff\xfe\x00\x01" * 100, {}, "log", ""),
         (b"[" * 100_000, {}, "log", ""),
@@ -95,7 +95,10 @@ def test_a_log_that_differs_from_the_session_of_its_name_is_refused(client: Test
         [{"role": "user", "content": "something else"}, {"role": "assistant", "content": "yes"}]
     ).encode()
     said = sent(client, other, 409, name="chat.json")
-    assert "differs from what comes" in said["error"] and "another name" in said["remedy"]
+    assert (
+        "differs from what comes" in said["error"]
+        and "`as`, or delete it first with `foveate delete`" in said["remedy"]
+    )
     assert good(client, "sessions/chat/messages/m1")["text"] == "订单?"
 
 

@@ -103,7 +103,7 @@ def test_a_message_keeps_the_id_it_came_with(tmp_path: Path) -> None:
 
 def test_roles_that_there_are_not_are_refused(client: TestClient) -> None:
     error, remedy = bad(client, 422, SMALL, role="boss")
-    assert "'boss'" in error and "known are system, user" in remedy
+    assert error == "`role` has 'boss'" and "known for `role` are user, assistant" in remedy
 
 
 def test_a_pin_shows_in_the_next_request_and_in_the_list(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from foveate.api import calls, chatting, importing, messages, reference, searchi
 from foveate.api.failures import explain_failures
 from foveate.api.guard import Guard, check_token
 from foveate.api.memory import Memory
+from foveate.api.nothing import behind
 from foveate.api.place import Place
 from foveate.api.room import Room
+from foveate.api.sizes import Sizes
 from foveate.store import Store
 
 _ABOUT: Final = """\
@@ -60,6 +62,7 @@ def create_app(place: Place, *, token: str | None = None, host: str = "127.0.0.1
     app.state.store = Store(place.store)
     app.state.memory = Memory()
     app.state.room = Room(app.state.store, place)
+    app.add_middleware(Sizes)
     app.add_middleware(Guard, host=host, token=token)
     explain_failures(app)
     app.include_router(api_router())
@@ -69,9 +72,10 @@ def create_app(place: Place, *, token: str | None = None, host: str = "127.0.0.1
 def api_router() -> APIRouter:
     """All there is under /api."""
     router = APIRouter(prefix="/api")
-    for part in (importing, searching, chatting, calls, messages, sessions, reference):
-        router.include_router(part.router)
-    router.include_router(sessions.last)
+    parts = (importing, searching, chatting, calls, messages, sessions, reference)
+    known = [*(part.router for part in parts), sessions.last]
+    for one in (*known, behind(known)):
+        router.include_router(one)
     return router
 
 

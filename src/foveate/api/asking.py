@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import Depends, Path, Query, Request
 
@@ -40,6 +40,10 @@ MemoryHere = Annotated[Memory, Depends(_memory)]
 RoomHere = Annotated[Room, Depends(_room)]
 
 
+Role = Literal["user", "assistant", "tool", "system"]
+Kind = Literal["user", "assistant", "tool_call", "tool_result", "summary", "system", "error"]
+Roles = Annotated[list[Role] | None, Query(description="Only these: user, assistant, tool, system.")]
+Kinds = Annotated[list[Kind] | None, Query(description="Only these: user, tool_call, tool_result, error …")]
 SessionId = Annotated[str, Path(description="The id of a session.", examples=["sample"])]
 MessageId = Annotated[str, Path(description="The id of a message.", examples=["m17"])]
 Offset = Annotated[int, Query(ge=0, le=2**53, description="How many to skip.")]

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Body, Path, Query
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from foveate.api.asking import RoomHere, SessionId, StoreHere
 from foveate.api.failures import answers
-from foveate.api.room import Told
+from foveate.api.room import Room, Told
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.saving import saved_template
-from foveate.errors import TemplateError, UnknownReferenceError
+from foveate.errors import ConfigError, TemplateError, UnknownReferenceError
 
 router = APIRouter(tags=["Chats"])
 
+_EVENTS: Final = "text/event-stream"
+_EXAMPLE: Final = (
+    'event: text\ndata: {"text": "Good morning to you!"}\n\n'
+    'event: done\ndata: {"message_id": "m2", "text": "Good morning to you!", "calls": [1]}\n\n'
+)
+_TOLD: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {_EVENTS: {"example": _EXAMPLE}}, "description": "The answer, as it is written."}
+}
 
 TemplateName = Annotated[str, Path(description="The name of a template.", examples=["chat"])]
 
@@ -66,9 +77,9 @@ class SayShape(BaseModel):
 
 
 class ModeWish(BaseModel):
-    """How a chat is to go on; without a template, as before."""
+    """How a chat is to go on; what is left out stays as it is."""
 
-    endless: bool
+    endless: bool | None = None
     template: str | None = Field(default=None, examples=["coding"])
 
 
@@ -87,7 +98,7 @@ def list_templates(
     return [TemplateShape(name=one.name, source=one.source, path=str(one.path)) for one in folders.available()]
 
 
-@router.get("/context/templates/{name:path}", summary="One template", responses=answers())
+@router.get("/context/templates/{name:path}", summary="One template", responses=answers(404))
 def one_template(room: RoomHere, name: TemplateName) -> TemplateWholeShape:
     """A template as it is in its file."""
     folders = room.chats.place.folders
@@ -108,7 +119,9 @@ def one_template(room: RoomHere, name: TemplateName) -> TemplateWholeShape:
     )
 
 
-@router.put("/context/templates/{name:path}", summary="Write a template into the vault", responses=answers())
+@router.put(
+    "/context/templates/{name:path}", summary="Write a template into the vault", responses=answers(400, 404, 413)
+)
 def write_template(room: RoomHere, name: TemplateName, text: Annotated[str, Body(embed=True)]) -> TemplateWholeShape:
     """Write a template into the vault, where it comes before the system's of the same name."""
     saved_template(room.chats.place.folders, name, text)
@@ -135,29 +148,58 @@ def one_chat(room: RoomHere, store: StoreHere, session_id: SessionId) -> ChatSha
     )
 
 
-@router.put("/chats/{session_id:path}/mode", summary="Switch endless mode and template", responses=answers(409))
+@router.put(
+    "/chats/{session_id:path}/mode", summary="Switch endless mode and template", responses=answers(400, 409, 413)
+)
 def switch(room: RoomHere, session_id: SessionId, wish: ModeWish) -> ModeShape:
-    """Go on endlessly by a template, or with the plain history."""
+    """Go on endlessly by a template, or with the plain history; a template is kept for when it is endless again."""
+    if wish.endless is None and wish.template is None:
+        raise ConfigError("neither `endless` nor `template` is given; give one of them, or both")
     mode = room.switch(session_id, endless=wish.endless, template=wish.template)
     return ModeShape(endless=mode.endless, template=mode.template)
 
 
-@router.post("/chats/{session_id:path}/messages", summary="Say something", responses=answers(409))
-def say(room: RoomHere, session_id: SessionId, said: SayShape) -> StreamingResponse:
+@router.post(
+    "/chats/{session_id:path}/messages",
+    summary="Say something",
+    response_class=StreamingResponse,
+    responses={**answers(400, 409, 413), **_TOLD},
+)
+async def say(room: RoomHere, session_id: SessionId, said: SayShape) -> StreamingResponse:
     """Say something; the answer comes as server-sent events.
 
     `text` is a piece of the answer, `call` and `result` are the tools', `diagnostic` says what went wrong without
     costing the answer, and the last is `done` with the message's id and the calls it took, or `error`.
     """
-    return StreamingResponse(_events(room.heard(session_id, said.text)), media_type="text/event-stream")
+    return await _answered(room, session_id, said.text)
 
 
-@router.post("/chats/{session_id:path}/retry", summary="Ask again", responses=answers(409))
-def retry(room: RoomHere, session_id: SessionId) -> StreamingResponse:
+@router.post(
+    "/chats/{session_id:path}/retry",
+    summary="Ask again",
+    response_class=StreamingResponse,
+    responses={**answers(404, 409), **_TOLD},
+)
+async def retry(room: RoomHere, session_id: SessionId) -> StreamingResponse:
     """Have what was said last answered, if its answer failed; events as for a message."""
-    return StreamingResponse(_events(room.heard(session_id, None)), media_type="text/event-stream")
+    return await _answered(room, session_id, None)
 
 
-def _events(told: Iterator[Told]) -> Iterator[str]:
-    for one in told:
+async def _answered(room: Room, session_id: str, text: str | None) -> StreamingResponse:
+    """What happens until there is an answer; whoever waits for one takes no thread from the others."""
+    loop = asyncio.get_running_loop()
+    waiting: asyncio.Queue[Told | None] = asyncio.Queue()
+
+    def tell(told: Told | None) -> None:
+        # The server may have ended meanwhile; the answer is written into the log all the same.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(waiting.put_nowait, told)
+
+    # In a thread: a model may have to be started for it.
+    await run_in_threadpool(room.begin, session_id, text, tell)
+    return StreamingResponse(_events(waiting), media_type=_EVENTS)
+
+
+async def _events(waiting: asyncio.Queue[Told | None]) -> AsyncIterator[str]:
+    while (one := await waiting.get()) is not None:
         yield f"event: {one.kind}\ndata: {json.dumps(one.facts, ensure_ascii=False)}\n\n"

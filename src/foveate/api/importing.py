@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from foveate.api.asking import StoreHere
-from foveate.api.failures import Failure, answers, failure_of
+from foveate.api.failures import Failure, answers, failure_of, status_of
 from foveate.api.shapes import ArrivalShape, ImportedShape, SkippedShape
 from foveate.errors import FoveateError, LogError, StoreError
 from foveate.importers.detection import importer_for
@@ -36,6 +36,11 @@ _BODY: Final = {
     }
 }
 _EXAMPLE: Final = 'event: progress\ndata: {"what": "importing", "read": 65536, "size": 90210}\n\n'
+_PARAMETERS: Final = {
+    "`--format`": "`format`",
+    "`--as`": "`as`",
+    "delete it first": "delete it first with `foveate delete`",
+}
 _STREAMED: Final = {_EVENTS: {"example": _EXAMPLE}}
 
 
@@ -85,10 +90,11 @@ async def import_log(
         return StreamingResponse(_told(store, spool, order, size), media_type=_EVENTS)
     try:
         return await run_in_threadpool(_imported, store, spool, order)
-    except LogError as error:
-        # Here it is the log that was sent, elsewhere one of the store.
+    except FoveateError as error:
         said = _refused(error)
-        raise HTTPException(422, f"{said.error}; {said.remedy}") from error
+        # A log that cannot be read is the one that was sent, elsewhere one of the store.
+        status = 422 if isinstance(error, LogError) else status_of(error)
+        raise HTTPException(status, f"{said.error}; {said.remedy}") from error
 
 
 async def _received(request: Request, spool: IO[bytes]) -> int:
@@ -134,7 +140,8 @@ async def _told(store: Store, spool: IO[bytes], order: _Order, size: int) -> Asy
     waiting: asyncio.Queue[tuple[str, int] | None] = asyncio.Queue()
 
     def tell(what: str, read: int) -> None:
-        loop.call_soon_threadsafe(waiting.put_nowait, (what, read))
+        # Elsewhere the name of the log follows.
+        loop.call_soon_threadsafe(waiting.put_nowait, (what.removesuffix(" of"), read))
 
     async def work() -> ImportedShape:
         try:
@@ -154,7 +161,10 @@ async def _told(store: Store, spool: IO[bytes], order: _Order, size: int) -> Asy
 
 
 def _refused(error: FoveateError) -> Failure:
+    """What was wrong, in the words of who asks here: by parameters, not by options of a command."""
     said = failure_of(error)
+    for option, parameter in _PARAMETERS.items():
+        said = Failure(error=said.error.replace(option, parameter), remedy=said.remedy.replace(option, parameter))
     return said if said.remedy else Failure(error=said.error, remedy="correct the log, or have it read as `lenient`")
 
 

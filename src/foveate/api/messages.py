@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from fastapi import APIRouter, Query
 
-from foveate.api.asking import Limit, MemoryHere, MessageId, Offset, SessionId, StoreHere
+from foveate.api.asking import Kinds, Limit, MemoryHere, MessageId, Offset, Roles, SessionId, StoreHere
 from foveate.api.failures import answers
 from foveate.api.shapes import MessageShape, MessagesShape, MessageWholeShape, PinsShape
 from foveate.budget.accounting import message_tokens
@@ -35,9 +35,9 @@ def list_messages(
     store: StoreHere,
     memory: MemoryHere,
     session_id: SessionId,
-    role: Annotated[list[str] | None, Query(description="Only these: user, assistant, tool, system.")] = None,
+    role: Roles = None,
     tool: Annotated[list[str] | None, Query(description="Only calls and results of these tools.")] = None,
-    kind: Annotated[list[str] | None, Query(description="Only these: user, tool_call, tool_result, error …")] = None,
+    kind: Kinds = None,
     search: Annotated[
         str, Query(description=f"Only the messages that answer this best, the best first; at most {_FOUND}.")
     ] = "",

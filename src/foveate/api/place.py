@@ -66,4 +66,5 @@ def _vault(given: str | Path | None) -> Path | None:
     if not str(given).strip() or not folder.is_dir():
         # A vault holds somebody's own files: one that is not there is a misspelling, not a wish for a new one.
         raise ConfigError(f"`--vault` {str(given)!r} is no folder; name the folder that your notes are in")
-    return folder
+    # Whole: `.` is a folder, and has no name that sessions could be kept under.
+    return folder.resolve()

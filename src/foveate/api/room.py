@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -11,18 +11,21 @@ from threading import Lock, Thread
 from typing import Any, Literal
 
 from foveate.agents.toolset import Answer
+from foveate.api.line import Line
 from foveate.api.place import Place
+from foveate.budget.tokens import counter_for
 from foveate.chat.conversation import Conversation, Listening
 from foveate.chat.endless import Endless
-from foveate.chat.opening import ENDLESS, TEMPLATE, Answering
+from foveate.chat.opening import ENDLESS, TEMPLATE, Answering, OnProblem
 from foveate.compiler.compiled import CompiledContext
-from foveate.errors import ConfigError, ConflictError, FoveateError
+from foveate.errors import BudgetError, ConfigError, ConflictError, FoveateError
 from foveate.integrations.chats import Chats, chats_of
 from foveate.integrations.models import Chosen
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.messages import ToolCall
 from foveate.session import Session
 from foveate.store import Store
+from foveate.store.info import new_row
 
 Kind = Literal["text", "call", "result", "diagnostic", "done", "error"]
 
@@ -33,6 +36,10 @@ class Told:
 
     kind: Kind
     facts: dict[str, Any] = field(default_factory=dict)
+
+
+# Told what happens, and at the end None.
+Tell = Callable[[Told | None], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +77,10 @@ class Room:
         chats = self.chats
         with self._starting:
             if self._answering is None:
-                self._answering = self._held.enter_context(chats.answering())
+                chosen, models = self._held.enter_context(chats.answering())
+                line = Line()
+                self._held.callback(line.close)
+                self._answering = chosen, line.over(models)
             return self._answering
 
     def close(self) -> None:
@@ -85,17 +95,26 @@ class Room:
         endless = tags[ENDLESS] == "on" if ENDLESS in tags else settings.endless
         return Mode(endless=endless, template=tags.get(TEMPLATE, settings.template))
 
-    def switch(self, session_id: str, *, endless: bool, template: str | None) -> Mode:
-        """Go on endlessly by a template, or with the plain history."""
-        wanted = template or self.mode(session_id).template
+    def switch(self, session_id: str, *, endless: bool | None = None, template: str | None = None) -> Mode:
+        """Go on endlessly by a template, or with the plain history; what is not given stays as it is.
+
+        A template is kept while the history is plain, for when the chat is endless again.
+        """
+        place, mode = self.chats.place, self.mode(session_id)
+        is_endless = mode.endless if endless is None else endless
+        # Before anything is opened: a chat that is not there yet must not begin with a mistake.
+        wanted = place.folders.load(template).name if template is not None else mode.template
         with self._alone(session_id), self._opened(session_id) as (chat, answering):
-            self.chats.place.switch(chat, answering, template=wanted if endless else None)
+            place.switch(chat, answering, template=wanted if is_endless else None)
+            if template is not None and not is_endless:
+                chat.session.tag(template=wanted)
         return self.mode(session_id)
 
     def preview(self, session_id: str) -> CompiledContext:
-        """What the model would be sent if it were asked now."""
-        with self._alone(session_id), self._opened(session_id) as (chat, _):
-            return chat.preview()
+        """What the model would be sent if it were asked now; also while it answers."""
+        _, answering = self.answering()
+        with Session.open(self._store, session_id, **self.chats.place.options(answering)) as session:
+            return self.view_of(session)
 
     def view_of(self, session: Session) -> CompiledContext:
         """What would be sent now of a session that somebody else has opened: by its template, if it has one."""
@@ -105,41 +124,69 @@ class Room:
         return Endless(session, place.folders, mode.template, terms=place.settings.terms()).preview(now=place.clock())
 
     def heard(self, session_id: str, text: str | None) -> Iterator[Told]:
-        """Say something (or ask again, for None), and what happens until it is answered.
-
-        An answer that nobody waits for any more is still written into the log. Raises `ConflictError` if the chat is
-        being answered already.
-        """
-        if text is not None and not text.strip():
-            raise ConfigError("there is nothing to say: `text` is empty; write something")
-        self.answering()
-        self._enter(session_id)
+        """Say something (or ask again, for None), and what happens until it is answered; see `begin`."""
         told: SimpleQueue[Told | None] = SimpleQueue()
-        Thread(target=self._answer, args=(session_id, text, told), name=f"chat {session_id}", daemon=True).start()
+        self.begin(session_id, text, told.put)
         return iter(told.get, None)
 
-    def _answer(self, session_id: str, text: str | None, told: SimpleQueue[Told | None]) -> None:
+    def begin(self, session_id: str, text: str | None, tell: Tell) -> None:
+        """Say something, or ask again for None; what happens is told from another thread, and None at the end.
+
+        An answer that nobody waits for any more is still written into the log. What cannot be begun is refused here:
+        raises `ConflictError` if the chat is being answered already, `UnknownReferenceError` if it is not there.
+        """
+        if text is None:
+            self._store.session(session_id)
+        elif self._store.find(session_id) is None:
+            # A name that none can have is refused now, and not once the answer is under way.
+            new_row(session_id, self.chats.place.vault_name)
+        if text is not None and not text.strip():
+            raise ConfigError("there is nothing to say: `text` is empty; write something")
+        _, answering = self.answering()
+        if text is not None:
+            self._check_fits(text, answering)
+        self._enter(session_id)
+        Thread(target=self._answer, args=(session_id, text, tell), name=f"chat {session_id}", daemon=True).start()
+
+    def _answer(self, session_id: str, text: str | None, tell: Tell) -> None:
         try:
-            with self._opened(session_id) as (chat, _):
-                listening = _listening(told)
+            listening = _listening(tell)
+            # What is wrong with a transcript is found before anybody listens to the session.
+            with self._opened(session_id, listening.on_diagnostic) as (chat, _):
                 asked = chat.say(text, listening) if text is not None else chat.go_on(listening)
                 turn = asyncio.run(asked)
             facts = {"message_id": turn.message_id, "text": turn.text, "calls": list(turn.calls)}
-            told.put(Told("done", facts))
+            tell(Told("done", facts))
         except FoveateError as error:
             said, _, remedy = str(error).partition("; ")
-            told.put(Told("error", {"error": said, "remedy": remedy}))
+            tell(Told("error", {"error": said, "remedy": remedy}))
         except Exception as error:
-            told.put(Told("error", {"error": f"this is a defect of Foveate: {error!r}", "remedy": "please report it"}))
+            tell(Told("error", {"error": f"this is a defect of Foveate: {error!r}", "remedy": "please report it"}))
             raise
         finally:
             self._leave(session_id)
-            told.put(None)
+            tell(None)
+
+    def _check_fits(self, text: str, answering: Answering) -> None:
+        """Refuse what no request could ever hold: once it was said, it would be in the log for good."""
+        limit = self.chats.place.budget(answering).limit
+        # Most need not be counted: a token has at least one byte.
+        size = len(text.encode("utf-8", "replace"))
+        needed = counter_for(answering.driver.name).count(text) if size > limit else 0
+        if needed > limit:
+            raise BudgetError(
+                f"`text` has {needed:,} tokens, and a request may have {limit:,}; shorten it, or raise `budget`",
+                needed=needed,
+                limit=limit,
+                parts={"text": needed},
+            )
 
     @contextmanager
-    def _opened(self, session_id: str) -> Generator[tuple[Conversation, Answering], None, None]:
+    def _opened(
+        self, session_id: str, on_problem: OnProblem = lambda _problem: None
+    ) -> Generator[tuple[Conversation, Answering], None, None]:
         _, answering = self.answering()
-        chat = self.chats.place.opened(session_id, answering)
+        chat = self.chats.place.opened(session_id, answering, on_problem)
         with chat.session:
             yield chat, answering
 
@@ -162,19 +209,19 @@ class Room:
             self._busy.discard(session_id)
 
 
-def _listening(told: SimpleQueue[Told | None]) -> Listening:
+def _listening(tell: Tell) -> Listening:
     def text(piece: str) -> None:
-        told.put(Told("text", {"text": piece}))
+        tell(Told("text", {"text": piece}))
 
     def called(call: ToolCall) -> None:
-        told.put(Told("call", {"id": call.id, "name": call.name, "arguments": call.arguments}))
+        tell(Told("call", {"id": call.id, "name": call.name, "arguments": call.arguments}))
 
     def answered(call: ToolCall, answer: Answer) -> None:
         facts = {"id": call.id, "name": call.name, "text": answer.text[:4_000], "outcome": answer.outcome}
-        told.put(Told("result", facts))
+        tell(Told("result", facts))
 
     def noted(diagnostic: DiagnosticRecorded) -> None:
         facts = {"code": diagnostic.code, "phase": diagnostic.phase, "text": diagnostic.text}
-        told.put(Told("diagnostic", {**facts, "subject": diagnostic.subject}))
+        tell(Told("diagnostic", {**facts, "subject": diagnostic.subject}))
 
     return Listening(on_text=text, on_call=called, on_answer=answered, on_diagnostic=noted)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from foveate.api.asking import StoreHere
+from foveate.api.asking import Kinds, Roles, StoreHere
 from foveate.api.failures import answers
 from foveate.api.shapes import HitShape, HitsShape
 from foveate.errors import ConfigError
@@ -20,9 +20,9 @@ def search(
     store: StoreHere,
     q: Annotated[str, Query(description="Words, names, file paths; as you would ask.", examples=["flaky refund test"])],
     session: Annotated[str | None, Query(description="Only in this session.")] = None,
-    role: Annotated[list[str] | None, Query(description="Only these: user, assistant, tool, system.")] = None,
+    role: Roles = None,
     tool: Annotated[list[str] | None, Query(description="Only calls and results of these tools.")] = None,
-    kind: Annotated[list[str] | None, Query(description="Only these: user, tool_call, tool_result, error …")] = None,
+    kind: Kinds = None,
     since: Annotated[datetime | None, Query(description="Not before this moment.")] = None,
     until: Annotated[datetime | None, Query(description="Before this moment.")] = None,
     limit: Annotated[int, Query(ge=1, le=200, description="The most passages.")] = 20,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,20 +18,24 @@ from foveate.chat.endless import Computed, Endless, Named
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.settings import ChatSettings
 from foveate.errors import ConfigError, UnknownModelError
-from foveate.log.events import DiagnosticRecorded
+from foveate.log.events import DiagnosticRecorded, Tagged
 from foveate.log.text import encodable
 from foveate.session import Session
-from foveate.store import Store
+from foveate.store import SessionInfo, Store
 
 SYSTEM: Final = (
     "You are a helpful assistant in a long conversation. Answer in the language of the user, to the point, and say so "
     "when you do not know something."
 )
 TRANSCRIPTS: Final = "AssistantMD/Chats"
-# Tags of a session, which say how its chat goes on.
+# Tags of a session: that it is a chat, and how it goes on.
+KIND: Final = "kind"
 ENDLESS: Final = "endless"
 TEMPLATE: Final = "template"
-
+_CHAT: Final = "chat"
+# Names of files may have 255 bytes; of a longer one, so many characters are shown.
+_LONGEST: Final = 240
+_SHOWN: Final = 60
 
 # How far back in a log it is looked whether something was said already.
 _LOOKED_AT: Final = 200
@@ -68,14 +73,14 @@ class ChatPlace:
     @property
     def vault_name(self) -> str:
         """The name of the vault."""
-        return self.folders.vault.name if self.folders.vault is not None else "default"
+        # Whole: of `.` there is no name, and the root has none at all.
+        return (self.folders.vault.resolve().name if self.folders.vault is not None else "") or "default"
 
     def transcript_of(self, session_id: str) -> Path | None:
         """Where the transcript of a chat is written: in the vault, if there is one."""
         if self.folders.vault is None:
             return None
-        safe = "".join(one if one.isalnum() or one in "-_. " else "_" for one in session_id)
-        return self.folders.vault / TRANSCRIPTS / f"{safe}.md"
+        return self.folders.vault / TRANSCRIPTS / f"{file_name(session_id)}.md"
 
     def template_of(self, session: Session) -> str:
         """The template that a chat goes on with when it is endless: the one it had last, else that of the settings."""
@@ -92,7 +97,11 @@ class ChatPlace:
             clock=self.clock,
             steps=self.settings.steps,
         )
-        tags = self.store.session(session_id).tags
+        info = self.store.session(session_id)
+        if KIND not in info.tags:
+            # In the log like all else, so that it goes along with an export; a chat goes on without it, too.
+            session.note(Tagged(tags={KIND: _CHAT}), time=self.clock())
+        tags = info.tags
         is_endless = tags[ENDLESS] == "on" if ENDLESS in tags else self.settings.endless
         if is_endless:
             chat.endless = self.endless(session, answering, self.template_of(session))
@@ -130,13 +139,16 @@ class ChatPlace:
             return TokenBudget(window=budget + reserve, reserved_output=reserve)
         return TokenBudget(window=window, reserved_output=min(reserve, window // 2))
 
-    def _session(self, session_id: str, answering: Answering, on_problem: OnProblem) -> Session:
-        options: dict[str, Any] = {
-            "vault": self.vault_name,
+    def options(self, answering: Answering) -> dict[str, Any]:
+        """The options that the session of a chat is opened with."""
+        return {
             "budget": self.budget(answering),
             "model": known_profile(answering.driver.name),
             "policy": "chat",
         }
+
+    def _session(self, session_id: str, answering: Answering, on_problem: OnProblem) -> Session:
+        options = {"vault": self.vault_name, **self.options(answering)}
         path = self.transcript_of(session_id)
         try:
             return Session.open(self.store, session_id, transcript=path, **options)
@@ -160,6 +172,21 @@ def known_profile(name: str) -> ModelProfile:
         return profile_for(name)
     except UnknownModelError:
         return ModelProfile(name=name)
+
+
+def is_chat(info: SessionInfo) -> bool:
+    """Whether a session is a conversation with a model, wherever it was begun."""
+    # Chats of earlier versions have the other tag only.
+    return info.tags.get(KIND) == _CHAT or ENDLESS in info.tags
+
+
+def file_name(session_id: str) -> str:
+    """The name of a session as a file can have it, and no other session's: `a/b` is a_b~c14cddc0, `a_b` stays."""
+    safe = "".join(one if one.isalnum() or one in "-_. " else "_" for one in session_id).lstrip(".")
+    if safe == session_id and len(safe.encode()) <= _LONGEST:
+        return safe
+    # A plain name has no ~ in it.
+    return f"{safe[:_SHOWN]}~{sha256(encodable(session_id).encode()).hexdigest()[:8]}"
 
 
 def _newest(session: Session) -> list[object]:

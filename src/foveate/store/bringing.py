@@ -46,7 +46,9 @@ def brought(
 
 
 def _storing(tell: Tell, log: Recorded, what: str, done: int) -> None:
-    tell(f"storing {done:,} {what} of", log.read)
+    # What is done with messages stands behind them: "messages indexed".
+    counted, _, done_with = what.partition(" ")
+    tell(f"{done_with or 'stored'}: {done:,} {counted if done != 1 else counted.removesuffix('s')} of", log.read)
 
 
 @contextmanager
