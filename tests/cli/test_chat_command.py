@@ -215,7 +215,9 @@ def test_a_transcript_that_cannot_be_written_costs_nothing_but_itself(model: Scr
     for _ in range(2):
         done = chat("hello", "/transcript", options=("--vault", "vault"))
         assert done.exit_code == 0
-        in_order(done.stdout, "! transcript (", "/vault/AssistantMD/Chats/chat.md)", "cannot be written", "You said: hello")
+        in_order(
+            done.stdout, "! transcript (", "/vault/AssistantMD/Chats/chat.md)", "cannot be written", "You said: hello"
+        )
         assert "it is in" not in done.stdout
     with Store(tmp_path / "s" / "context.db") as store:
         info = store.session("chat")
@@ -268,8 +270,9 @@ def test_a_terminal_streams_takes_long_lines_and_can_be_interrupted(model: Scrip
     terminal.until("› ")
     terminal.type("x" * 9_000 + "end\n")
     terminal.until("You said: xxx")
-    terminal.type("\x1b[200~first line\nsecond line\x1b[201~\n")
-    terminal.until("You said: first line\r\nsecond line")
+    terminal.paste("first line\n/quit\nthird line")
+    terminal.type("\n")
+    terminal.until("You said: first line\r\n/quit\r\nthird line")
     terminal.type("are you slow?\n")
     assert asked.wait(30)
     terminal.type("\x03")
@@ -281,6 +284,22 @@ def test_a_terminal_streams_takes_long_lines_and_can_be_interrupted(model: Scrip
     free.set()
     again = chat("/recall m1", "/retry")
     in_order(again.stdout, "5 messages", "x" * 9_000 + "end", "You said: are you slow?")
+
+
+def test_a_text_pasted_where_lines_cannot_be_edited_is_one_message_too(
+    model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without readline nothing says where a paste ends: what is there at once belongs together."""
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "readline.py").write_text("raise ImportError('there is none')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "without"))
+    terminal = Terminal([FOVEATE, "chat"])
+    terminal.until("› ")
+    terminal.paste("/quit\nis a command\n")
+    terminal.until("You said: /quit\r\nis a command")
+    terminal.until("› ")
+    terminal.type("/quit\n")
+    assert terminal.process.wait(30) == 0
 
 
 class Terminal:
@@ -298,12 +317,18 @@ class Terminal:
         taken = [sys.executable, "-c", self.TAKEN, *command]
         self.process = subprocess.Popen(taken, stdin=inner, stdout=inner, stderr=inner, env=environment)
         os.close(inner)
-        self._shown = b""
+        self._shown = self._all = b""
 
     def type(self, keys: str) -> None:
         for start in range(0, len(keys), 1_000):
             os.write(self._screen, keys[start : start + 1_000].encode())
             self._read(0.05)
+
+    def paste(self, text: str) -> None:
+        """Give a text as a terminal does: lines end as if typed, and only who asked for it is told where it ends."""
+        wanted = self._all.rfind(b"\x1b[?2004h") > self._all.rfind(b"\x1b[?2004l")
+        keys = text.replace("\n", "\r")
+        self.type(f"\x1b[200~{keys}\x1b[201~" if wanted else keys)
 
     def until(self, words: str) -> None:
         end = time.monotonic() + 60
@@ -319,4 +344,6 @@ class Terminal:
 
     def _read(self, seconds: float) -> None:
         while select.select([self._screen], [], [], seconds)[0]:
-            self._shown += os.read(self._screen, 65_536)
+            read = os.read(self._screen, 65_536)
+            self._shown += read
+            self._all += read

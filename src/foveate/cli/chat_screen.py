@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import shlex
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from importlib import import_module
 
 from rich.console import Console
@@ -27,6 +27,8 @@ from foveate.recall.readable import readable
 
 _LONGEST = 160
 _ROWS = 30
+# Seconds in which the next line of a paste is there; nobody types that fast.
+_PASTING = 0.02
 _HELP = """\
 /context            what the model sees now, by what became of it
 /why ID             what became of a message, in one sentence
@@ -60,6 +62,8 @@ class ChatScreen:
         self._is_answered = True
         self._console = Console(highlight=False, soft_wrap=True)
         self._midline = False
+        # Whether the terminal says where a pasted text ends.
+        self._pastes = False
         self._commands: dict[str, Callable[[str], None]] = {
             "/context": self._context,
             "/why": self._why,
@@ -76,7 +80,7 @@ class ChatScreen:
     def run(self) -> bool:
         """Until somebody leaves; whether what was said last was answered."""
         if sys.stdin.isatty():
-            _edit_lines()
+            self._pastes = _edit_lines()
         session = self._chat.session
         said = count(len(session.messages), "message")
         how = f"endless, {self._chat.endless.name}" if self._chat.endless is not None else "plain history"
@@ -90,7 +94,8 @@ class ChatScreen:
             if not text:
                 continue
             try:
-                self._do(text, is_command=line.startswith("/"))
+                # Several lines were pasted, and are said whatever they begin with.
+                self._do(text, is_command=line.startswith("/") and "\n" not in text)
             except FoveateError as error:
                 self._say(f"✗ {error}", "red")
         return self._is_answered
@@ -108,10 +113,17 @@ class ChatScreen:
 
     def _read(self) -> str | None:
         self._break()
+        is_typed = sys.stdin.isatty()
         try:
-            return input("› " if sys.stdin.isatty() else "")
+            text = input("› " if is_typed else "")
+            if is_typed and not self._pastes:
+                text += _pasted()
         except (EOFError, KeyboardInterrupt):
+            if is_typed:
+                # What comes after the chat has a line of its own.
+                self._console.print()
             return None
+        return text
 
     def _hear(self, text: str | None) -> None:
         listening = Listening(
@@ -260,11 +272,27 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def _edit_lines() -> None:
-    """Have lines edited, and pasted whole: without this a terminal cuts them at some 4,000 characters."""
-    # Importing it is all there is to do; some systems have none.
-    with suppress(ImportError):
-        import_module("readline")
+def _edit_lines() -> bool:
+    """Have lines edited, and pasted whole, also several at once; whether the terminal says where a paste ends."""
+    try:
+        # Without it a terminal cuts lines at some 4,000 characters; some systems have none.
+        readline = import_module("readline")
+    except ImportError:
+        return False
+    # Python turns it off. What stands in for readline on some systems does not know it.
+    readline.parse_and_bind("set enable-bracketed-paste on")
+    return "libedit" not in (readline.__doc__ or "")
+
+
+def _pasted() -> str:
+    """The further lines of a paste, on a terminal that does not say where one ends: those that are there at once."""
+    lines: list[str] = []
+    while select.select([sys.stdin], [], [], _PASTING)[0]:
+        try:
+            lines.append("\n" + input())
+        except EOFError:
+            break
+    return "".join(lines)
 
 
 def _line(text: str, most: int = _LONGEST) -> str:
