@@ -74,27 +74,34 @@ def _remaining(found: Sequence[Behind], elsewhere: Sequence[Behind], command: st
         none = "By no measure on this page does another arm that is valid and within the budget do better than Foveate"
         return [title, Paragraph(f"{none} as it comes.")]
     said = "Measures by which another arm that is valid and within the budget does better than Foveate as it comes"
-    blocks: list[Block] = [title, Paragraph(f"{said}, with the best of those arms and the reason.")]
+    blocks: list[Block] = [title, Paragraph(f"{said}, with the best of those arms.")]
     places = list(dict.fromkeys(one.where for one in found))
     rows: dict[str, dict[str, str]] = {}
-    whys = {one.measure: one.why for one in found}
     for one in found:
         rows.setdefault(one.measure, {})[one.where] = one.numbers
     if rows:
         blocks.append(
             Table(
                 title="Foveate as it comes, and who does better",
-                head=("measure", *places, "why"),
+                head=("measure", *places),
                 rows=tuple(
-                    Row((measure, *(told.get(place, NOTHING) for place in places), whys[measure]))
-                    for measure, told in rows.items()
+                    Row((measure, *(told.get(place, NOTHING) for place in places))) for measure, told in rows.items()
                 ),
                 command=command,
-                words=2 + len(places),
+                words=1 + len(places),
             )
         )
-    lines = tuple(f"**{one.where}**, {one.measure}: {one.numbers}. {one.why}".strip() for one in elsewhere)
-    return [*blocks, Items(lines)] if lines else blocks
+    lines = tuple(f"**{one.where}**, {one.measure}: {one.numbers}." for one in elsewhere)
+    blocks += [Items(lines)] if lines else []
+    return [*blocks, Paragraph("Why that is so:"), Items(_reasons((*found, *elsewhere)))]
+
+
+def _reasons(found: Sequence[Behind]) -> tuple[str, ...]:
+    """Each reason once, with all that it is the reason of."""
+    groups: dict[str, dict[str, None]] = {}
+    for one in found:
+        groups.setdefault(one.why, {})[one.measure] = None
+    return tuple(f"**{listed(measures, len(measures))}**: {why}" for why, measures in groups.items() if why)
 
 
 def _doubtful(met: Sequence[Duel]) -> str:

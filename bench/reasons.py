@@ -9,8 +9,9 @@ _COST: Final = (
     "`frugal` and `lean`."
 )
 _KEPT: Final = (
-    "Those arms send more at every call, and cost more. Foveate makes room more seldom and more of it, so that "
-    "the cached prefix lasts; its settings that keep more are in the tables."
+    "Those arms cost more, most of them since they send more at every call. In a large budget Foveate as it comes sends "
+    "much less than it may, because its shares grow with a root of the budget only; `patient` and `thorough` use more "
+    "of it and keep more."
 )
 _ROOM: Final = "What these arms show more of takes room from what else they keep."
 
@@ -23,8 +24,9 @@ REASONS: Final[dict[str, str]] = {
     "references last seen far back": _KEPT,
     "references seen in tool output only": _KEPT,
     "references to files that were changed": _KEPT,
-    "last three exchanges unchanged": "Where they alone take most of the budget, Foveate shortens outputs in them and "
-    "keeps what came before; who drops whole messages leaves them as they are and gives up the rest.",
+    "last three exchanges unchanged": "When Foveate reduces history, they may take two fifths of the room at most, less "
+    "in larger budgets; outputs in them that exceed it are shortened, so that older things stay. Who drops whole "
+    "messages leaves the newest as they are and gives up the rest.",
     "user messages": _ROOM,
     "first request": _ROOM,
     "open errors": _ROOM,
