@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chat.talking import Model, Tools, look, talk
+from tests.chat.talking import Model, Tools, endless_chat, look, talk
 
 from foveate.agents.driver import DriverError, WindowError
 from foveate.chat.conversation import Conversation, Listening
@@ -84,11 +86,52 @@ async def test_a_request_that_the_provider_finds_too_long_is_made_shorter_and_se
     assert noted
 
 
+async def test_a_request_sent_again_is_shorter_than_the_one_refused_and_so_are_those_after_it(tmp_path: Path) -> None:
+    """However much smaller a provider's window is than the budget, a long chat gets into it and stays there."""
+    sizes: list[int] = []
+    refused: list[int] = []
+
+    def rule(request: Request) -> str | Exception:
+        size = sum(len(message.text) for message in request.messages) // 4
+        sizes.append(size)
+        if size > 900:
+            refused.append(size)
+            return WindowError("too long")
+        return "Fine."
+
+    for chat in (
+        Conversation(Session(budget=16_000), Model(rule), system="Be kind."),
+        endless_chat(tmp_path, Model(rule), budget=16_000),
+    ):
+        sizes.clear()
+        chat.session.extend(
+            {"role": role, "content": f"{turn}. {'words of a long talk ' * 20}"}
+            for turn in range(20)
+            for role in ("user", "assistant")
+        )
+        await chat.say("And now?")
+        assert len(sizes) > 1
+        assert all(after < before * 0.8 for before, after in pairwise(sizes))
+        await talk(chat, 10)
+        refused.clear()
+        await talk(chat, 10, first=10)
+        assert not refused
+
+
 async def test_a_window_that_is_always_too_small_is_an_error_not_a_loop() -> None:
+    """Requests are sent thrice at most, and only if they can be made shorter; a short chat keeps its budget."""
     model = Model(lambda _: WindowError("too long"))
+    chat = Conversation(Session(budget=3_000), model)
     with pytest.raises(WindowError):
-        await Conversation(Session(budget=3_000), model).say("Hello")
-    assert len(model.asked) == 3
+        await chat.say("Hello")
+    assert len(model.asked) == 1
+    budget = chat.preview().budget
+    assert budget is not None
+    assert budget.limit == 3_000
+    chat.session.extend([{"role": "assistant", "content": f"{turn} {'words ' * 50}"} for turn in range(20)])
+    with pytest.raises(WindowError):
+        await chat.say("Hello?")
+    assert len(model.asked) == 4
 
 
 async def test_a_model_that_never_stops_calling_is_stopped() -> None:

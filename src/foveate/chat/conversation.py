@@ -10,16 +10,15 @@ from foveate.agents.driver import Driver, DriverError, OnText, Reply, WindowErro
 from foveate.agents.toolset import Answer, Toolset, answered, open_calls
 from foveate.chat.endless import Endless
 from foveate.compiler.compiled import CompiledContext
-from foveate.errors import ConfigError
+from foveate.errors import BudgetError, ConfigError
 from foveate.log.events import DiagnosticRecorded, Event
 from foveate.log.messages import ToolCall
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
 
 RECALL: Final[str] = RECALL_TOOL["function"]["name"]
-# How often a request that a provider found too long is made shorter and sent again, and by how much at least.
-_SHORTER: Final = 2
-_STEP: Final = 1.15
+# A request that a provider found too long is sent again with these shares of its size.
+_SHORTER: Final = (0.7, 0.45)
 # Said of a compile's own economy, and of interest to nobody who chats.
 _QUIET: Final = frozenset({"reduction_declined"})
 
@@ -80,6 +79,8 @@ class Conversation:
         self.endless = endless
         self.clock = clock
         self.steps = steps
+        # The most tokens of a request since the provider refused more, if it did.
+        self._most: int | None = None
 
     async def say(self, text: str, listening: Listening | None = None) -> Turn:
         """Say something and wait for the answer; if it fails, what was said stays in the log. Raises `DriverError`."""
@@ -151,20 +152,32 @@ class Conversation:
         return self.session.preview(now=self.clock())
 
     async def _asked(self, heard: Listening) -> tuple[Reply, CompiledContext]:
-        for attempt in range(_SHORTER + 1):
-            view = await self.compiled()
+        view = await self.compiled()
+        refused = view.tokens
+        for share in _SHORTER:
             try:
                 return await self.driver.generate(view.request, None, on_text=heard.on_text), view
             except WindowError as error:
-                if attempt == _SHORTER or view.budget is None:
+                if view.budget is None:
                     raise
-                # What the provider counts is more than we do: from here on counts are corrected, and the view shrinks.
-                more = int(max(view.tokens, view.budget.limit) * _STEP)
-                self.session.report_usage(more, call=view.number)
-                text = f"{error}; sent again, shorter"
-                noted = DiagnosticRecorded(code="window_exceeded", phase="send", text=text, subject=str(view.number))
+                number, view = view.number, await self._shorter(int(refused * share), error)
+                text = f"{error}; sent again, with {view.tokens:,} tokens instead of {refused:,}"
+                noted = DiagnosticRecorded(code="window_exceeded", phase="send", text=text, subject=str(number))
                 self.session.note(noted, time=self.clock())
-        raise AssertionError("the last attempt returns or raises")
+        return await self.driver.generate(view.request, None, on_text=heard.on_text), view
+
+    async def _shorter(self, most: int, error: WindowError) -> CompiledContext:
+        """The request with at most so many tokens, as all that follow; the error, if it cannot be as short as that."""
+        before = self._most
+        self._most = max(1, most)
+        self.session.narrow(self._most)
+        try:
+            return await self.compiled()
+        except BudgetError:
+            # What must be sent is too long for this provider; what is said next may be shorter.
+            self._most = before
+            self.session.narrow(before)
+            raise error from None
 
     def _frame(self) -> None:
         """Give the session its system prompt and tools; framing that is the same is not written again."""

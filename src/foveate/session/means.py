@@ -61,6 +61,11 @@ class Means:
         self._options = chosen
         self._use(self.framing)
 
+    def narrow(self, most: int | None) -> None:
+        """Send at most so many tokens, if the budget is more; None takes it back."""
+        self._options = replace(self._options, most=most)
+        self._use(self.framing)
+
     def search_in(self, index: PassageIndex) -> None:
         """Recall from an index that somebody else fills."""
         self._index, self._recollection = index, None

@@ -31,6 +31,8 @@ class Options:
     isolation: Pass | None = None
     compact_when: CompactWhen | None = None
     counter: TokenCounter | None = None
+    # The most tokens that a provider was found to take, if that is less than the budget.
+    most: int | None = None
 
     def profile(self) -> ModelProfile | None:
         """The profile of the model, if one was given."""
@@ -70,6 +72,12 @@ class Options:
         return policy
 
     def _budget(self, profile: ModelProfile | None) -> TokenBudget | None:
+        budget = self._given_budget(profile)
+        if budget is None or self.most is None or self.most >= budget.limit:
+            return budget
+        return replace(budget, window=budget.window - budget.limit + self.most)
+
+    def _given_budget(self, profile: ModelProfile | None) -> TokenBudget | None:
         match self.budget:
             case TokenBudget():
                 return self.budget

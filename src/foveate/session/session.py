@@ -239,6 +239,10 @@ class Session:
         """Reduce by another policy from the next call on; a session without a budget refuses it."""
         self._means.choose(policy, compact_when)
 
+    def narrow(self, most: int | None) -> None:
+        """Send at most so many tokens from the next call on, if the budget allows more; None takes it back."""
+        self._means.narrow(most)
+
     def tag(self, *, call: int | None = None, **tags: str) -> None:
         """Tag the session, or one call of it: an experiment, an arm, an outcome. An empty value takes a tag off."""
         self.record(records.tagged(call, tags, self._timeline().calls))
