@@ -85,6 +85,36 @@ async def test_a_turn_with_twelve_tool_requests_compiles_once_and_persists_once(
     assert len({summary_of(view.request) for view in views}) == 1, "the summary stays byte for byte"
 
 
+@pytest.mark.parametrize(("budget", "calls", "words"), [(8_000, 6, 300), (4_000, 12, 80)])
+async def test_tools_that_fill_the_window_cost_no_summary(tmp_path: Path, budget: int, calls: int, words: int) -> None:
+    """Within a turn its summary stays; what had no room there is in the next one, which the model writes."""
+    left = 0
+
+    def rule(request: Request) -> dict[str, Any] | str:
+        nonlocal left
+        left -= 1
+        return look(left) if left >= 0 else "Done. " + "word " * 30
+
+    writer = Model(lambda _: "They looked at many things.", name="writer")
+    tools = Tools(lambda number: f"result {number} " + " ".join(f"w{place * 7919 % 1_000}" for place in range(words)))
+    chat = endless_chat(
+        tmp_path, Model(rule), writer=writer, tools=(tools,), terms=Terms(reflect_every=0), budget=budget
+    )
+    chat.steps = 50
+    written: set[str] = set()
+    for number in range(16):
+        left = calls
+        turn = await chat.say(f"Thing {number}: look at chapter {number * 31}; never pay more than {number} euros.")
+        views = [chat.session.call(one) for one in turn.calls]
+        assert len({summary_of(view.request) for view in views}) == 1
+        assert all(view.tokens <= budget for view in views)
+        digests = [one for one in views[-1].messages if one.text.startswith("[earlier in")]
+        assert len(digests) <= 6
+        written.add(summary_of(views[-1].request))
+    assert written > {""} and "They looked at many things." in "".join(written)
+    assert 3 <= len(writer.asked) <= 16
+
+
 async def test_a_summary_stays_byte_identical_until_the_next_is_due(tmp_path: Path) -> None:
     model = Model()
     chat = endless_chat(tmp_path, model, terms=Terms(threshold=1_500, reflect_every=0))
@@ -308,7 +338,7 @@ async def test_the_template_and_its_hash_are_recorded_with_each_call(tmp_path: P
         row = connection.execute(
             "SELECT template_name, template_source, template_hash FROM context_summaries"
         ).fetchone()
-    assert row[:2] == ("endless:plain", "system")
+    assert row[:2] == ("plain", "system")
     assert len(row[2]) == 64
 
 
@@ -373,3 +403,56 @@ async def test_in_a_tiny_budget_the_summary_is_the_last_to_go_and_a_larger_one_i
         chat = endless_chat(tmp_path, model, session=session)
         chat.endless = None
         await talk(chat, 3, 14)
+
+
+@pytest.mark.parametrize("text", ["## Context Instructions\nBe brief.\n", "Summarise all of it in three sentences.\n"])
+async def test_a_form_without_placeholders_never_stands_for_the_past(tmp_path: Path, text: str) -> None:
+    """Without a model, or with one that fails, what was kept is listed; a model gets the text as what to write."""
+    failing = Model(lambda _: DriverError("out of order"), name="writer")
+    chat = endless_chat(tmp_path, Model(), text=f"---\ntoken_threshold: 0\n---\n{text}", writer=failing)
+    await talk(chat, 9)
+    summary = summary_of(chat.session.call(9).request)
+    assert "I must never be called number 3" in summary
+    assert "three sentences" not in summary
+    asked = " ".join(message.text for message in failing.asked[-1].messages)
+    assert "three sentences" in asked or "Be brief." in (failing.asked[-1].system or "")
+
+
+@pytest.mark.parametrize("results", [0, 1, 3])
+async def test_a_template_gets_as_many_tool_results_as_are_set(tmp_path: Path, results: int) -> None:
+    calls = 0
+
+    def rule(request: Request) -> dict[str, Any] | str:
+        nonlocal calls
+        calls += 1
+        return look(calls) if request.messages[-1].role == "user" else "Done."
+
+    text = "---\nrefresh: every-turn\n---\n{{ ledger }}\nResults:\n{{ tool_results }}\n"
+    terms = Terms(recent_results=results, reflect_every=0)
+    chat = endless_chat(tmp_path, Model(rule), text=text, tools=(Tools(lambda _: "found it"),), terms=terms)
+    await talk(chat, 9)
+    _, _, shown = summary_of(chat.session.preview().request).partition("Results:")
+    assert shown.count("found it") == results
+
+
+async def test_a_model_without_reflections_is_not_asked_at_every_turn(tmp_path: Path) -> None:
+    silent = Model(lambda _: "", name="writer")
+    chat = endless_chat(tmp_path, Model(), budget=100_000, writer=silent, terms=Terms(reflect_every=4))
+    await talk(chat, 20)
+    assert 1 <= len(silent.asked) <= 5
+
+
+async def test_whatever_others_raise_costs_no_call(tmp_path: Path) -> None:
+    """A model that writes summaries and a computed context are somebody else's code."""
+
+    def computed(_: str) -> str:
+        raise ZeroDivisionError("by zero")
+
+    broken = Model(lambda _: IndexError("list index out of range"), name="writer")
+    model = Model()
+    chat = endless_chat(tmp_path, model, writer=broken, terms=Terms(threshold=500, reflect_every=3))
+    assert chat.endless is not None
+    chat.endless.computed = computed
+    await talk(chat, 12)
+    assert len(model.asked) == 12
+    assert {"summary_failed", "reflection_failed", "computed_failed"} <= set(codes(chat.session))

@@ -28,7 +28,7 @@ def summary_request(template: Template, view: CompiledContext, item: Item, room:
     """The request for the summary that `item` stands for: nothing of the chat but what is to be summarised."""
     earlier = view.previous_summary
     first = earlier.through + 1 if earlier is not None else 0
-    said = [one.message for one in view.before if first <= one.order <= item.covers[-1][1] and not one.is_digest]
+    said = [one.message for one in view.before if _is_summarised(one, first, item.covers[-1][1])]
     limit = view.budget.limit if view.budget is not None else 8_000
     newest = next((one.message.text for one in reversed(view.items) if one.message.role == "user"), "")
     filled = item.message.text.removeprefix(HEADING).strip()
@@ -38,6 +38,8 @@ def summary_request(template: Template, view: CompiledContext, item: Item, room:
         ("CONVERSATION", conversation_text(said, view.count_text, limit // 2)),
         ("LATEST USER INPUT", newest[:4_000]),
     ]
+    if not template.fills and template.form:
+        blocks.insert(0, ("WHAT TO WRITE", template.form))
     if template.contract_text:
         blocks.append(("WHAT IT SHOULD SAY", template.contract_text))
     ask = f"Write the new summary now, in at most {max(40, int(room * _WORDS_PER_TOKEN))} words."
@@ -46,6 +48,11 @@ def summary_request(template: Template, view: CompiledContext, item: Item, room:
         messages=(text_message("ask", "user", text, MessageMeta()),),
         system=template.context_instructions or _INSTRUCTIONS,
     )
+
+
+def _is_summarised(item: Item, first: int, last: int) -> bool:
+    """Whether a summary stands for it; of what a turn had no room for there is a digest, which is no summary yet."""
+    return item.message.role != "system" if item.is_digest else first <= item.order <= last
 
 
 def conversation_text(messages: Iterable[Message], count: Callable[[str], int], room: int) -> str:

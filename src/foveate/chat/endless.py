@@ -11,12 +11,13 @@ from foveate.agents.driver import Driver, DriverError
 from foveate.chat.asking import conversation_text, reply_text, summary_request
 from foveate.chat.contract import violations
 from foveate.chat.finding import TemplateFolders
+from foveate.chat.recording import by_model, by_rules
 from foveate.chat.reflecting import is_due, reflection
 from foveate.chat.templates import Template
 from foveate.chat.working_view import SHARES, Keeping, endless_policy
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import BudgetError, FoveateError, TemplateError
-from foveate.log.events import DiagnosticRecorded, Placed, ReductionRecorded, SummaryRecorded
+from foveate.log.events import DiagnosticRecorded, Placed, ReductionRecorded
 from foveate.log.items import Item
 from foveate.log.sections import ContextSection
 from foveate.log.text import encodable
@@ -99,6 +100,8 @@ class Endless:
         # Who is told what the log says already; who listens to the session hears all else.
         self.tell: Told = _to_nobody
         self._begun: str | None = None
+        # The turn of the last reflection that came to nothing; none has.
+        self._reflected = -1_000_000
         # What a template's notes are is said again when it changes, why it failed at each turn.
         self._read = self._failed = ""
 
@@ -108,14 +111,25 @@ class Endless:
         if newest != self._begun:
             self._begun = newest
             await self._begin(now)
+        elif self.template is not None and self.session.messages[-1].id == newest:
+            # Asked again, perhaps for less than before: there may be a summary to write that there was not.
+            await self._again(self.template, now)
         try:
-            return self.session.compile(now=now, sections=self._sections())
+            return self._recorded(self.session.compile(now=now, sections=self._sections()), now)
         except BudgetError:
             # What must be sent does not fit; no template is to blame, and no other view would.
             raise
         except FoveateError as error:
             self._fail(error, "compile", now)
             return self.session.compile(now=now)
+
+    def _recorded(self, view: CompiledContext, now: float | None) -> CompiledContext:
+        """A view that was compiled; the summary that rules made for it is in the log like one that a model wrote."""
+        item = composed(view)
+        made = by_rules(view, self.template, item) if item is not None and self.template is not None else None
+        if made is not None:
+            self.session.note(made, time=now)
+        return view
 
     def preview(self, *, now: float | None = None) -> CompiledContext:
         """The request that `compile` would give if no model wrote a summary, with nothing recorded."""
@@ -152,6 +166,14 @@ class Endless:
         except FoveateError as error:
             self._fail(error, "compile", now)
 
+    async def _again(self, template: Template, now: float | None) -> None:
+        try:
+            await self._summarise(self.session.preview(now=now, sections=self._sections()), template, now)
+        except BudgetError:
+            raise
+        except FoveateError as error:
+            self._fail(error, "compile", now)
+
     def _sections(self) -> tuple[ContextSection, ...]:
         """What the template tells the chat's model; no change of the session's own instructions."""
         template = self.template
@@ -167,8 +189,9 @@ class Endless:
         if item is None or writer is None:
             return
         room = part_of(SHARES.digests + SHARES.users + SHARES.answers, view.budget.limit if view.budget else 8_000)
+        request = summary_request(template, view, item, room)
         try:
-            raw = await self._asked(writer, summary_request(template, view, item, room))
+            raw = await self._asked(writer, request)
         except FoveateError as error:
             self._note("summary_failed", "summarise", f"{error}", template.pointer, now)
             return
@@ -178,16 +201,7 @@ class Endless:
             self._note("summary_shortened", "summarise", cut, template.pointer, now)
         for problem in violations(template, raw):
             self._note("contract_violated", "contract", problem, template.pointer, now)
-        written = SummaryRecorded(
-            text=text,
-            through=item.covers[-1][1],
-            summarizer=writer.name,
-            tokens=view.count_text(text),
-            template=template.name,
-            template_source=template.source,
-            template_sha256=template.sha256,
-            raw=raw,
-        )
+        written = by_model(view, template, item, writer=writer.name, asked=request, raw=raw, text=text, room=room)
         self.session.note(written, time=now)
 
     async def _asked(self, writer: Driver, request: Request) -> str:
@@ -196,6 +210,11 @@ class Endless:
             reply = await asyncio.wait_for(writer.generate(request, None), self.terms.timeout)
         except TimeoutError as error:
             raise DriverError(f"{writer.name} wrote no summary within {self.terms.timeout:g} s") from error
+        except FoveateError:
+            raise
+        except Exception as error:
+            # Somebody else's code, on the way to an answer that needs no summary.
+            raise DriverError(f"{writer.name} wrote no summary: {error!r}") from error
         raw = encodable(reply_text(reply))
         if not raw.strip():
             raise DriverError(f"{writer.name} wrote nothing")
@@ -213,13 +232,18 @@ class Endless:
 
     async def _reflect(self, view: CompiledContext, now: float | None) -> None:
         recent = conversation_text(list(self.session.messages[-40:]), view.count_text, 1_500)
+        turn = view.state.context.turn
+        # A model that had nothing to say is not asked at every turn from there on.
+        writer = self.writer if turn - self._reflected >= max(1, self.terms.reflect_every) else None
         try:
-            made = await reflection(view, recent, self.writer, timeout=self.terms.timeout)
+            made = await reflection(view, recent, writer, timeout=self.terms.timeout)
         except FoveateError as error:
             self._note("reflection_failed", "reflect", f"{error}", self.name, now)
             made = await reflection(view, recent, None, timeout=self.terms.timeout)
         if made is not None:
             self.session.note(made, time=now)
+        elif writer is not None:
+            self._reflected = turn
 
     def _computed(self, now: float | None) -> str:
         if self.computed is None or not self.session.messages:
@@ -227,8 +251,11 @@ class Endless:
         try:
             return self.computed(self.session.messages[-1].text)
         except FoveateError as error:
-            self._note("computed_failed", "computed context", f"{error}", self.name, now)
-            return ""
+            said = f"{error}"
+        except Exception as error:  # noqa: BLE001  (somebody else's code, which a call must not fail for)
+            said = f"{error!r}"
+        self._note("computed_failed", "computed context", said, self.name, now)
+        return ""
 
     def _fail(self, error: FoveateError, phase: str, now: float | None) -> None:
         """Go on with the history as it is, in budget, and say why."""

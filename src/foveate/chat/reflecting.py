@@ -9,6 +9,7 @@ from typing import Final
 from foveate.agents.driver import Driver, DriverError
 from foveate.chat.asking import reply_text
 from foveate.compiler.compiled import CompiledContext
+from foveate.errors import FoveateError
 from foveate.log.events import ReflectionRecorded
 from foveate.log.messages import MessageMeta, text_message
 from foveate.log.text import encodable
@@ -51,6 +52,11 @@ async def reflection(
             said = encodable(reply_text(await asyncio.wait_for(driver.generate(request, None), timeout)))
         except TimeoutError as error:
             raise DriverError(f"{driver.name} made no reflection within {timeout:g} s") from error
+        except FoveateError:
+            raise
+        except Exception as error:
+            # Somebody else's code; an answer needs no reflection.
+            raise DriverError(f"{driver.name} made no reflection: {error!r}") from error
         observation, adjustment, by = *_parted(said), driver.name
     if not observation:
         return None

@@ -64,6 +64,14 @@ class Template:
     form_lines: tuple[int, ...] = field(default=(), repr=False)
 
     @property
+    def fills(self) -> bool:
+        """Whether anything is filled into its form; what cannot be read is seen when it is filled in."""
+        try:
+            return bool(names_used(self.form))
+        except FormError:
+            return True
+
+    @property
     def pointer(self) -> str:
         """Source and name, as diagnostics show them."""
         return f"{self.source}:{self.name}"
@@ -192,12 +200,17 @@ def _parted(body: Sequence[str], contract: Block | None) -> tuple[list[int], dic
 def _form_notes(form: str, lines: Sequence[int]) -> list[str]:
     """What will go wrong or stay empty when the form is filled in."""
     if not form:
-        return ["there is nothing to fill in, so without a model the summary is empty; add headings and placeholders"]
+        return [
+            "there is nothing to fill in, so without a model what was kept is listed; add headings with placeholders"
+        ]
     try:
         unknown = sorted(names_used(form) - set(PLACEHOLDERS))
     except FormError as error:
         return [f"line {lines[min(error.line, len(lines)) - 1]}: the form cannot be filled in: {error.problem}"]
     known = ", ".join(PLACEHOLDERS)
+    if not names_used(form):
+        # A text for a model, such as "Summarise in three sentences"; it must not stand for the conversation itself.
+        return [f"nothing is filled in, so it only tells a model what to write; placeholders are {known}"]
     return [f"`{name}` is no placeholder that is always filled in; these are: {known}" for name in unknown]
 
 

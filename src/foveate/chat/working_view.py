@@ -25,7 +25,7 @@ from foveate.transforms import (
     Truncate,
     WhenFull,
 )
-from foveate.transforms.compose import Material, first_kept
+from foveate.transforms.compose import Material, first_kept, folded_tokens, least_of
 from foveate.views.draft import Shares
 from foveate.views.ledger import BINDING
 from foveate.views.timeline import Timeline
@@ -35,7 +35,30 @@ SHARES: Final = Shares(recall=0.30, tail_cap=0.50, digests=0.16, users=0.10, ans
 # Less than this share of the budget is not worth another summary.
 _LEAST: Final = 0.10
 _SERVED: Final = 0.02
+_FULL: Final = 0.70
 _TOPIC: Final = 160
+_PLAIN: Final = """
+{% if constraints %}Asked for once and for all:
+{{ constraints }}
+
+{% endif %}
+{% if ledger %}What was said and done:
+{{ ledger }}
+
+{% endif %}
+{% if plan %}Plan:
+{{ plan }}
+
+{% endif %}
+{% if reflections %}Learned:
+{{ reflections }}
+
+{% endif %}
+{% if recent_turns %}Shortly before:
+{{ recent_turns }}
+{% endif %}
+"""
+_NOTHING: Final = "Earlier messages are not shown."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +87,10 @@ def endless_policy(template: Template, keeping: Keeping, *, computed: str = "") 
             Compose(runs=keeping.runs, above=keeping.threshold or 0, least=least),
             Distil(),
             Summarise(),
-            Present(writer=TemplateWriter(template=template, turns=keeping.turns, computed=computed)),
+            Present(
+                writer=TemplateWriter(template=template, turns=keeping.turns, computed=computed),
+                results=keeping.results,
+            ),
             # From here on only what does not fit: recent runs stay as they were said.
             WhenFull(stage=Mask()),
             WhenFull(stage=TrimCalls()),
@@ -94,18 +120,21 @@ class Due:
         return self._summary(timeline, budget) or _served(timeline, budget)
 
     def _summary(self, timeline: Timeline, budget: TokenBudget) -> str | None:
-        keeping = self.keeping
-        above = keeping.threshold
-        if above is None and not keeping.every_turn:
-            return None
-        if timeline.mender.tokens <= (above or 0):
-            return None
-        items = timeline.mender.items
+        keeping, items, tokens = self.keeping, timeline.mender.items, timeline.mender.tokens
         first = first_kept(items, keeping.runs)
-        older = sum(item.tokens for item in items if item.order < first and not item.is_digest)
+        folded = folded_tokens(items)
+        older = folded + sum(item.tokens for item in items if item.order < first and not item.is_digest)
         if keeping.every_turn:
-            return "the template asks for a new summary at every turn" if older else None
-        return f"more than the template's {above:,} tokens" if older >= budget.limit * _LEAST else None
+            due = tokens > (keeping.threshold or 0) and older
+            return "the template asks for a new summary at every turn" if due else None
+        if older < budget.limit * least_of(_LEAST, folded):
+            return None
+        if keeping.threshold is not None:
+            return f"more than the template's {keeping.threshold:,} tokens" if tokens > keeping.threshold else None
+        if folded:
+            return "what an earlier turn had no room for becomes a part of the summary"
+        # Within the turn no summary would be made, and tools may say a lot.
+        return "there is little room left for this turn" if tokens > budget.limit * _FULL else None
 
 
 def _served(timeline: Timeline, budget: TokenBudget) -> str | None:
@@ -135,8 +164,10 @@ class TemplateWriter:
         return self.template.name
 
     def write(self, material: Material, /) -> str:
-        """The template with its placeholders filled."""
-        return rendered(self.template, values_of(material, turns=self.turns, computed=self.computed))
+        """The template with its placeholders filled; one that has none, or stays empty, tells nothing of the past."""
+        values = values_of(material, turns=self.turns, computed=self.computed)
+        text = rendered(self.template, values) if self.template.fills else ""
+        return text or rendered(self.template, values, template_text=_PLAIN) or _NOTHING
 
 
 def values_of(material: Material, *, turns: int, computed: str = "") -> dict[str, Any]:

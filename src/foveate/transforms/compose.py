@@ -15,6 +15,7 @@ from foveate.transforms.digest import clipped
 from foveate.transforms.fold import digest_of
 from foveate.views.draft import Draft, Group, Pass, PassContext, groups, pass_name
 from foveate.views.ledger import Failure
+from foveate.views.timeline import Timeline
 
 HEADING: Final = "Context summary (compiled):"
 _SUFFIX: Final = ".summary"
@@ -28,7 +29,8 @@ class Compose:
     """Evict all but the running turn and the `runs` finished ones before it (None: no run is evicted).
 
     Nothing is done while the messages have no more than `above` tokens, or what would be evicted is less than the share
-    `least` of the budget; unless there is no room left.
+    `least` of the budget; unless there is no room left. Only as a turn begins: what has to go within one is folded, and
+    becomes a part of the summary when the next turn begins.
     """
 
     runs: int | None = 3
@@ -38,15 +40,18 @@ class Compose:
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether older runs take enough room, or any if there is no room left."""
-        evicted = self._evicted(draft, ctx)
-        tokens = sum(group.tokens for group in evicted)
-        return bool(evicted) and (
-            draft.tokens > ctx.limit or (draft.tokens > self.above and tokens >= ctx.limit * self.least)
+        if not turn_begins(ctx.timeline):
+            return False
+        folded = folded_tokens(draft.items)
+        tokens = sum(group.tokens for group in self._evicted(draft, ctx)) + folded
+        return tokens > 0 and (
+            draft.tokens > ctx.limit
+            or (draft.tokens > self.above and tokens >= ctx.limit * least_of(self.least, folded))
         )
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         evicted = self._evicted(draft, ctx)
-        if not evicted:
+        if not evicted and not folded_tokens(draft.items):
             return draft
         earlier = [item for item in draft.items if item.is_digest]
         item = digest_of(evicted, earlier, ctx, id=f"r{ctx.number}{_SUFFIX}", by=self.name)
@@ -149,10 +154,14 @@ class Forget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhenFull:
-    """Leave a draft alone until it takes more than a share of the budget, then let a pass bring it below that."""
+    """Leave a draft alone until it takes more than `share` of the budget, then let a pass bring it down to `low`.
+
+    The two are apart, or every further message of a long turn would be a rewrite of its own.
+    """
 
     stage: Pass
     share: float = 0.9
+    low: float = 0.6
 
     @property
     def name(self) -> str:
@@ -164,10 +173,11 @@ class WhenFull:
         return draft.tokens > int(ctx.limit * self.share)
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
-        return self.stage(draft, replace(ctx, low=int(ctx.limit * self.share)))
+        return self.stage(draft, replace(ctx, low=int(ctx.limit * self.low)))
 
 
 _LEAST: Final = 120
+_FOLDED: Final = 0.4
 _CARRIED: Final = "earlier summary: "
 
 
@@ -178,6 +188,22 @@ def _is_new(item: Item, ctx: PassContext) -> bool:
 def _recall(ctx: PassContext) -> str:
     """The group of what was recalled for the newest input."""
     return f"{ctx.newest_input}.recall"
+
+
+def turn_begins(timeline: Timeline) -> bool:
+    """Whether nothing has been said yet behind the newest input."""
+    newest = timeline.newest_input
+    return newest is None or timeline.position(newest) == timeline.message_count - 1
+
+
+def least_of(share: float, folded: int) -> float:
+    """The share of the budget that is worth a new summary: less where there are digests, which read worse than one."""
+    return share * _FOLDED if folded else share
+
+
+def folded_tokens(items: Iterable[Item]) -> int:
+    """What the digests take that are no part of a summary yet."""
+    return sum(item.tokens for item in items if item.is_digest and item.message.role != "system")
 
 
 def first_kept(items: Iterable[Item], runs: int | None) -> int:
