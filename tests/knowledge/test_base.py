@@ -97,9 +97,7 @@ def test_a_node_that_cannot_be_is_refused_by_name_of_the_field(knowledge: Knowle
 def test_an_id_is_taken_once(knowledge: Knowledge) -> None:
     """Who would overwrite a node is told so, also if it is retired."""
     knowledge.add(node("a", "first"))
-    with pytest.raises(
-        ConfigError, match="node 'a' is there already; change it with `foveate knowledge update a`, or"
-    ):
+    with pytest.raises(ConfigError, match="node 'a' is there already; change it with `foveate knowledge update a`, or"):
         knowledge.add(node("a", "second"))
     knowledge.retire("a")
     with pytest.raises(ConfigError, match="'a' is retired already"):

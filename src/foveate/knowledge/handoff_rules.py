@@ -52,7 +52,8 @@ def rules_broken_beside(given: Mapping[str, Any], changed: Sequence[str] = ()) -
         yield from _unnamed(changed)
     for name in LISTS:
         items = given.get(name)
-        for index, item in enumerate(items if isinstance(items, list) else ()):
+        listed: list[Any] = items if isinstance(items, list) else []
+        for index, item in enumerate(listed):
             if isinstance(item, Mapping):
                 yield from _item_problems(name, index, item)
 
