@@ -13,6 +13,7 @@ from foveate.budget.profiles import ModelProfile, profile_for
 from foveate.errors import UnknownModelError
 from foveate.store import Store
 from foveate.store.schema import context_summaries
+from foveate.store.summaries import strategy_and_model
 
 _TOGETHER: Final = 500
 
@@ -32,14 +33,19 @@ def input_cost(
 def input_costs(store: Store, sessions: Collection[int]) -> dict[int, float | None]:
     """What the input of all calls of sessions cost, by their keys; None where a call's price is not known."""
     table = context_summaries
-    columns = (table.c.session, table.c.model_alias, table.c.budget_used, table.c.predicted_cached)
-    query = select(*columns, table.c.reported_input, table.c.reported_cached)
+    named = (table.c.session, table.c.template_name, table.c.model_alias, table.c.input_payload)
+    counted = (table.c.budget_used, table.c.predicted_cached, table.c.reported_input, table.c.reported_cached)
+    query = select(*named, *counted)
     costs: dict[int, float | None] = {}
     keys = list(sessions)
     with store.reading() as connection:
         for start in range(0, len(keys), _TOGETHER):
-            for key, *call in connection.execute(query.where(table.c.session.in_(keys[start : start + _TOGETHER]))):
-                cost, known = input_cost(*call), costs.get(key, 0.0)
+            for key, name, alias, payload, *call in connection.execute(
+                query.where(table.c.session.in_(keys[start : start + _TOGETHER]))
+            ):
+                # Not who wrote a summary that is in the request: who read it.
+                _, model = strategy_and_model(name, alias, payload)
+                cost, known = input_cost(model, *call), costs.get(key, 0.0)
                 costs[key] = None if cost is None or known is None else known + cost
     return costs
 

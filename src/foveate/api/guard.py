@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from foveate.api.door import door, is_person
 from foveate.errors import ConfigError
 
 COOKIE: Final = "foveate_token"
@@ -82,7 +83,10 @@ class Guard:
             return _refused(403, "a request from another site was refused", "open the page itself")
         if self._token is None or self._knows(asked):
             return None
-        return self._admitted(asked) or _refused(
+        admitted = self._admitted(asked)
+        if admitted is None and is_person(asked):
+            return door(asked)
+        return admitted or _refused(
             401,
             "this server wants its token",
             "open /?token=… once in a browser, or send the header `Authorization: Bearer …`",

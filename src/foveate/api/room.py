@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from foveate.chat.opening import ENDLESS, TEMPLATE, Answering, OnProblem
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import BudgetError, ConfigError, ConflictError, FoveateError
 from foveate.integrations.chats import Chats, chats_of
-from foveate.integrations.models import Chosen
+from foveate.integrations.models import Chosen, chosen_for_chat
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.messages import ToolCall
 from foveate.session import Session
@@ -71,6 +72,11 @@ class Room:
                 given = {"model": self._place.model}
                 self._chats = chats_of(self._store, vault=self._place.vault, system=self._place.system, given=given)
             return self._chats
+
+    def chosen(self) -> Chosen:
+        """Which model will answer, and why; it is not started for that."""
+        chats = self.chats
+        return chosen_for_chat(chats.place.settings.model, chats.config.models, os.environ)
 
     def answering(self) -> tuple[Chosen, Answering]:
         """The model that answers, and why it is that one."""

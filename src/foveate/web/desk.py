@@ -133,7 +133,7 @@ class Desk:
         found = next((worker for name, worker, _ in self._preparing.values() if name == session_id), None)
         if found is None or found.share is None:
             return ""
-        return f"This session is long: quick access to its calls is being prepared, {found.share:.0%} done"
+        return f"This session is long: quick access to its calls is being prepared, {100 * found.share:.0f} % done"
 
     async def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
         """What was made for a key lately, or is made now, in a thread."""

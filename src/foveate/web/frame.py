@@ -11,11 +11,11 @@ from nicegui import ui
 from nicegui.element import Element
 
 from foveate.api.failures import failure_of
-from foveate.chat.opening import ENDLESS
+from foveate.chat.opening import is_chat
 from foveate.errors import FoveateError
-from foveate.store import SessionInfo
+from foveate.store import SessionInfo, Store
 from foveate.web.links import to_chat, to_log, to_next, to_session
-from foveate.web.pieces import Words, box, button, link, notice, waiting
+from foveate.web.pieces import Words, box, button, link, notice, prose, waiting
 from foveate.web.replaying import Lens
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def headed(title: str, lede: str = "", crumbs: Sequence[tuple[str, str]] = ()) -
                         link(name, target)
         Words("h1", title)
         if lede:
-            Words("p", lede, "lede")
+            prose("p", lede, "lede")
     return head
 
 
@@ -86,7 +86,7 @@ def session_tabs(info: SessionInfo, active: str, lens: Lens | None) -> None:
         "Log": to_log(session, lens=lens),
         "Next call": to_next(session, lens),
     }
-    if active == "Chat" or ENDLESS in info.tags:
+    if active == "Chat" or is_chat(info):
         pages["Chat"] = to_chat(session)
     with box("tabs", "nav") as nav:
         nav.props["aria-label"] = "Of this session"
@@ -102,8 +102,12 @@ def loaded(
     text: str = "Loading",
     *,
     status: Callable[[], str] = str,
+    back: Callable[[], Sequence[tuple[str, str]]] = tuple,
 ) -> Element:
-    """A place that fills itself once the page is open; until then it says that it is on its way, and its status."""
+    """A place that fills itself once the page is open; until then it says that it is on its way, and its status.
+
+    If it fails, `back` are the places that one can go on from, with their addresses.
+    """
     with box() as place:
         words = waiting(text)
         telling = ui.timer(0.7, lambda: words.set_text(status() or text))
@@ -120,12 +124,27 @@ def loaded(
             place.clear()
             with place:
                 failed(error)
+                _ways(back())
             if not isinstance(error, FoveateError):
                 # A defect: whoever reads the server's log must find it there.
                 raise
 
     ui.timer(0, fill, once=True)
     return place
+
+
+def back_from(store: Store, session: str) -> list[tuple[str, str]]:
+    """Where to go on from a page of a session that cannot be shown: to the session if it is there, and to all."""
+    info = store.find(session)
+    here = [(f"Session {session[:30]}", to_session(session))] if info is not None else []
+    return [*here, ("All sessions", "/")]
+
+
+def _ways(back: Sequence[tuple[str, str]]) -> None:
+    if back:
+        with box("row ways"):
+            for name, target in back:
+                link(name, target, "button")
 
 
 def failed(error: Exception) -> None:

@@ -33,6 +33,18 @@ def say(text: str, classes: str = "", tag: str = "p") -> Words:
     return Words(tag, text, classes)
 
 
+def prose(tag: str, text: str, classes: str = "") -> Element:
+    """A text of ours in a tag, what stands between backticks as code; whatever it holds, it is shown as text."""
+    pieces = text.split("`")
+    if len(pieces) == 1 or len(pieces) % 2 == 0:
+        return Words(tag, text, classes)
+    with box(classes, tag) as made:
+        for place, piece in enumerate(pieces):
+            if piece:
+                Words("code" if place % 2 else "span", piece)
+    return made
+
+
 def link(text: str, target: str, classes: str = "") -> Words:
     """A link to another page."""
     shown = Words("a", text, classes)
@@ -120,7 +132,7 @@ def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> None:
         for name, value in pairs:
             with box():
                 Words("dt", name)
-                Words("dd", value)
+                prose("dd", value)
 
 
 def stats(figures: Iterable[tuple[str, str, str]]) -> None:
@@ -144,15 +156,17 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> 
             for row in rows:
                 with box(tag="tr"):
                     for cell, (_, kind) in zip(row, columns, strict=True):
-                        Words("td", cell, kind)
+                        prose("td", cell, kind)
 
 
-def empty(title: str, *sentences: str) -> Element:
-    """What stands where there is nothing yet; further elements may be put into it."""
+def empty(title: str, *sentences: str, command: str = "") -> Element:
+    """What stands where there is nothing yet, and the command that changes it; more may be put into it."""
     with box("card empty") as made:
         Words("h2", title)
         for sentence in sentences:
-            say(sentence)
+            prose("p", sentence)
+        if command:
+            Words("pre", command, "command")
     return made
 
 
@@ -161,8 +175,8 @@ def notice(text: str, kind: str = "", *, strong: str = "") -> Element:
     with box(f"notice {kind}") as made:
         made.props["role"] = "alert" if kind == "bad" else "note"
         if strong:
-            Words("b", f"{strong} ")
-        Words("span", text)
+            prose("b", f"{strong} ")
+        prose("span", text)
     return made
 
 

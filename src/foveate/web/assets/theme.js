@@ -30,6 +30,24 @@
   });
 })();
 
+// Where not all pages fit into the bar: the open one is in sight, and an edge behind which there are more fades out.
+(() => {
+  const watch = () => {
+    const nav = document.querySelector(".bar nav");
+    if (!nav?.querySelector("a")) return requestAnimationFrame(watch);
+    const show = () => {
+      const left = nav.scrollLeft > 1, right = nav.scrollLeft + nav.clientWidth < nav.scrollWidth - 1;
+      nav.dataset.more = left && right ? "both" : left ? "left" : right ? "right" : "";
+    };
+    const open = nav.querySelector("[aria-current]");
+    if (open) nav.scrollLeft = open.offsetLeft - nav.offsetLeft - (nav.clientWidth - open.offsetWidth) / 2;
+    nav.addEventListener("scroll", show, { passive: true });
+    addEventListener("resize", show);
+    show();
+  };
+  addEventListener("DOMContentLoaded", watch);
+})();
+
 // The words of charts; only numbers and escaped texts go into what is shown.
 Object.assign(globalThis.foveate, {
   short(value) {

@@ -23,7 +23,7 @@ from foveate.web.calls import Call, policy_of
 from foveate.web.chart import trigger_colour
 from foveate.web.desk import Desk, Seen
 from foveate.web.fates import colour
-from foveate.web.frame import framed, headed, loaded, session_tabs
+from foveate.web.frame import back_from, framed, headed, loaded, session_tabs
 from foveate.web.links import to_call, to_difference, to_log, to_session
 from foveate.web.pages.call_tables import meter
 from foveate.web.pages.session import head_of
@@ -71,7 +71,13 @@ def call_page(desk: Desk, session: str, number: int, lens: Lens | None) -> None:
 
     with framed("Sessions"):
         status = partial(desk.preparation, session)
-        loaded(fetch, partial(_show_call, desk), "Computing the request again", status=status)
+        loaded(
+            fetch,
+            partial(_show_call, desk),
+            "Computing the request again",
+            status=status,
+            back=partial(back_from, desk.store, session),
+        )
 
 
 def next_page(desk: Desk, session: str, lens: Lens | None) -> None:
@@ -83,7 +89,12 @@ def next_page(desk: Desk, session: str, lens: Lens | None) -> None:
         return await asyncio.to_thread(_ahead, desk, info, lens)
 
     with framed("Sessions"):
-        loaded(fetch, partial(_show_next, desk, lens), "Compiling what the model would see now")
+        loaded(
+            fetch,
+            partial(_show_next, desk, lens),
+            "Compiling what the model would see now",
+            back=partial(back_from, desk.store, session),
+        )
 
 
 def _ahead(desk: Desk, info: SessionInfo, lens: Lens | None) -> _Ahead:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -14,9 +13,9 @@ from nicegui.element import Element
 
 from foveate.api.failures import failure_of
 from foveate.api.room import Mode, Room
-from foveate.chat.opening import ENDLESS
+from foveate.chat.opening import is_chat
 from foveate.errors import FoveateError
-from foveate.integrations.models import Chosen, chosen_for_chat
+from foveate.integrations.models import Chosen
 from foveate.store import SessionInfo
 from foveate.web.chat_widgets import Composer, ConversationView
 from foveate.web.desk import Desk
@@ -67,7 +66,7 @@ def chat_page(desk: Desk, talks: Talks, session: str) -> None:
 def _read(desk: Desk, talks: Talks, session: str, first: int | None) -> _Opened:
     """A chat from a message on, or its newest turns."""
     sessions = desk.store.sessions()
-    chats = [info for info in sessions if ENDLESS in info.tags or info.session_id == session]
+    chats = [info for info in sessions if is_chat(info) or info.session_id == session]
     session = session or (chats[0].session_id if chats else _new_name())
     info = next((one for one in chats if one.session_id == session), None)
     manner = _manner(talks.room, session)
@@ -88,8 +87,7 @@ def _manner(room: Room, session: str) -> _Manner:
     except FoveateError as error:
         return _Manner(refusal=error)
     try:
-        # Only which one it is: it is started when it is first asked.
-        chosen = chosen_for_chat(chats.place.settings.model, chats.config.models, os.environ)
+        chosen = room.chosen()
     except FoveateError as error:
         return _Manner(mode, templates, refusal=error)
     return _Manner(mode, templates, chosen)

@@ -12,7 +12,7 @@ from nicegui.element import Element
 from foveate.compiler.difference import Change, Difference
 from foveate.errors import ConfigError
 from foveate.web.desk import Desk, Seen
-from foveate.web.frame import framed, headed, loaded
+from foveate.web.frame import back_from, framed, headed, loaded
 from foveate.web.links import to_call, to_log, to_session
 from foveate.web.phrases import counted, tokens
 from foveate.web.pieces import Words, box, button, chip, empty, link, notice, say
@@ -32,7 +32,12 @@ def difference_page(desk: Desk, session: str, numbers: tuple[int, int], lens: Le
         return seen, await asyncio.to_thread(seen.difference, first, second)
 
     with framed("Sessions"):
-        loaded(fetch, lambda found: _show(*found), "Computing both requests again")
+        loaded(
+            fetch,
+            lambda found: _show(*found),
+            "Computing both requests again",
+            back=partial(back_from, desk.store, session),
+        )
 
 
 def _show(seen: Seen, made: Difference) -> None:

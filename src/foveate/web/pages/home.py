@@ -101,7 +101,7 @@ class _Home:
             return
         if not found.sessions:
             empty("No sessions yet", "Drop a log below, or let your agent write into this store:",
-                  f"foveate.Session.open({str(self.desk.location)!r}, 'my-session')")  # fmt: skip
+                  command=f"foveate.Session.open({str(self.desk.location)!r}, 'my-session')")  # fmt: skip
             return
         with box("card"), box("scroll"), box("list", "table"):
             self._head()
@@ -197,7 +197,7 @@ def _row(one: SessionShape) -> None:
             with box("row small").style("gap: 4px 8px"):
                 Words("span", one.session_id, "soft")
                 for name, value in list(one.tags.items())[:4]:
-                    chip(f"{name} {value}"[:60])
+                    chip(f"{name}: {value}"[:60])
             brief = f"{counted(one.messages, 'message')} · {tokens(one.tokens)} tokens · {counted(one.calls, 'call')}"
             Words("div", brief, "only-narrow small soft")
         Words("td", f"{one.messages:,}", "number hide-narrow")

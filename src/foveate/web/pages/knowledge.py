@@ -72,7 +72,7 @@ def _show(desk: Desk, project: str, node: str, projects: Sequence[_Project], nod
         empty(
             "Nothing is known yet",
             "Agents add what they learn when they hand over their work. You can, too:",
-            'foveate knowledge add gotcha "The tests need a database" --tag testing',
+            command='foveate knowledge add gotcha "The tests need a database" --tag testing',
         )
         return
     name = project or there[0].name

@@ -29,6 +29,7 @@ from foveate.web.replaying import compared
 from foveate.web.worker import StoppedError, Worker
 
 _LISTED: Final = 200
+_ONE: Final = "There was one call only, and the table above says all of it."
 
 
 def lab_page(desk: Desk, session: str) -> None:
@@ -65,7 +66,9 @@ class _Lab:
             empty("No sessions to replay", "Import a log on the page Sessions first.")
             return
         known = [one.session_id for one in sessions]
-        self.sessions = {self.session} if self.session in known else set(known[:1])
+        # Of what there is, the longest has most to compare.
+        longest = max(sessions, key=lambda one: one.calls).session_id
+        self.sessions = {self.session if self.session in known else longest}
         infos = described(config_at())
         with box("stack"):
             with box("card padded stack").style("margin: 0"):
@@ -177,11 +180,14 @@ class _Shown:
         with box("card padded"):
             Words("h3", f"Cost so far, {'in dollars' if result.cost_unit == 'USD' else 'in input tokens'}")
             say("All sessions one after the other.", "soft small")
-            _drawn(costs_chart(result))
+            _drawn(costs_chart(result)) if result.calls > 1 else say(_ONE, "soft small")
         with box("card padded"):
             Words("h3", "What the recorded actions took from the history")
             say("Kept in the window, out of it but named so that it can be recalled, or lost.", "soft small")
-            _drawn(references_chart(result), 60 + 34 * len(result.policies))
+            if any(one.references for one in result.totals.values()):
+                _drawn(references_chart(result), 60 + 34 * len(result.policies))
+            else:
+                say("No recorded action took anything from the history.", "soft small")
         with box("card padded"):
             self._windows()
 
@@ -198,7 +204,9 @@ class _Shown:
     def _chosen(self, place: str) -> None:
         self.window.clear()
         with self.window:
-            _drawn(inputs_chart(self.result.sessions[int(place)], [one.name for one in self.result.policies]))
+            names, session = [one.name for one in self.result.policies], self.result.sessions[int(place)]
+            is_long = any(len(lane.series.tokens) > 1 for lane in session.lanes.values())
+            _drawn(inputs_chart(session, names)) if is_long else say(_ONE, "soft small")
 
     async def _report(self) -> None:
         try:

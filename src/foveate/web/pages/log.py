@@ -17,7 +17,7 @@ from foveate.store import SessionInfo
 from foveate.store.leafing import spoken
 from foveate.web.biography import Stretch, seen_by
 from foveate.web.desk import Desk, Seen
-from foveate.web.frame import failed, framed, loaded, session_tabs
+from foveate.web.frame import back_from, failed, framed, loaded, session_tabs
 from foveate.web.links import to_call, to_session
 from foveate.web.messages import Selection, Wanted, lines_at, selected
 from foveate.web.pages.session import head_of
@@ -67,7 +67,8 @@ def log_page(desk: Desk, session: str, lens: Lens | None, message: str) -> None:
         return await asyncio.to_thread(read)
 
     with framed("Sessions"):
-        loaded(fetch, lambda opened: _Log(desk, opened, lens, message).show(), "Opening the log")
+        back = partial(back_from, desk.store, session)
+        loaded(fetch, lambda opened: _Log(desk, opened, lens, message).show(), "Opening the log", back=back)
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from foveate.web.chart import (
 )
 from foveate.web.desk import Desk, Seen
 from foveate.web.fates import colour
-from foveate.web.frame import framed, headed, loaded, session_tabs
+from foveate.web.frame import back_from, framed, headed, loaded, session_tabs
 from foveate.web.links import to_call, to_session
 from foveate.web.pages.call_tables import calls_table, compactions
 from foveate.web.pages.lens import lens_form
@@ -86,7 +86,7 @@ def _opened(desk: Desk, session: str, lens: Lens | None) -> None:
                 lens_form(info, lens or Lens())
             with_calls(desk, info, lens, _show)
 
-    loaded(fetch, show, "Opening the session")
+    loaded(fetch, show, "Opening the session", back=partial(back_from, desk.store, session))
 
 
 def head_of(info: SessionInfo) -> None:
@@ -117,7 +117,7 @@ def with_calls(desk: Desk, info: SessionInfo, lens: Lens | None, show: Callable[
             timer.cancel()
             watched.clear()
 
-    loaded(fetch, show, "Reading the calls")
+    loaded(fetch, show, "Reading the calls", back=partial(back_from, desk.store, info.session_id))
 
 
 def _show(seen: Seen) -> None:
@@ -183,7 +183,7 @@ def _unit(found: Calls) -> str:
 def _saved(found: Calls) -> str:
     if not found.untouched_cost:
         return "–"
-    return f"{1 - found.cost / found.untouched_cost:.0%}".replace("-0%", "0%")
+    return share(found.untouched_cost - found.cost, found.untouched_cost).replace("-0 %", "0 %")
 
 
 def _chart(seen: Seen) -> None:

@@ -7,6 +7,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from foveate.api.room import Room
+from foveate.errors import FoveateError
 from foveate.importers.detection import IMPORTERS
 from foveate.lab.config import Config, config_at
 from foveate.lab.policies import described
@@ -22,6 +24,7 @@ class _Found(NamedTuple):
     messages: int
     size: int | None
     config: Config
+    model: str
 
 
 def settings_page(desk: Desk) -> None:
@@ -29,9 +32,8 @@ def settings_page(desk: Desk) -> None:
 
     def read() -> _Found:
         infos = desk.store.sessions()
-        file = desk.store.file
-        size = file.stat().st_size if file is not None and file.exists() else None
-        return _Found(len(infos), sum(info.messages for info in infos), size, config_at())
+        size = _size(desk.store.file)
+        return _Found(len(infos), sum(info.messages for info in infos), size, config_at(), _model(desk.room))
 
     async def fetch() -> _Found:
         await desk.open()
@@ -41,6 +43,23 @@ def settings_page(desk: Desk) -> None:
         headed("Settings", "Where things are and what is used. They are set by options of `foveate serve`, in the "
                "environment and in foveate.toml; this page only shows them.")  # fmt: skip
         loaded(fetch, lambda found: _show(desk, found))
+
+
+def _size(file: Path | None) -> int | None:
+    """What a store takes on the disk, with what is not yet in its own file."""
+    if file is None:
+        return None
+    parts = [path for path in (file, file.with_name(f"{file.name}-wal")) if path.exists()]
+    return sum(path.stat().st_size for path in parts) if parts else None
+
+
+def _model(room: Room) -> str:
+    """Which model answers, as the page Chat says it, or why none does."""
+    try:
+        chosen = room.chosen()
+    except FoveateError as error:
+        return f"none: {error}"
+    return f"{chosen.name}: {chosen.why}"
 
 
 def _show(desk: Desk, found: _Found) -> None:
@@ -62,7 +81,7 @@ def _show(desk: Desk, found: _Found) -> None:
             "Defaults",
             [
                 ("foveate.toml", str(config.path) if config.path is not None else f"none in {Path.cwd()} or above it"),
-                ("Model of the chat", place.model or "none; give one with `--model`, or set FOVEATE_MODEL"),
+                ("Model of the chat", found.model),
                 ("Model of a replay", config.model or "each session's own"),
                 ("Budget of a replay", f"{config.budget:,} tokens" if config.budget else "the window of the model"),
                 ("Policies of a replay", ", ".join(config.replayed or DEFAULT_POLICIES)),

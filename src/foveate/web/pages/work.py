@@ -56,7 +56,7 @@ def work_page(desk: Desk, run: str) -> None:
 
     with framed("Work"):
         if run:
-            loaded(fetch, lambda runs: _show_run(runs[0]), "Reading the run")
+            loaded(fetch, lambda runs: _show_run(runs[0]), "Reading the run", back=lambda: [("All runs", "/work")])
             return
         headed("Work", "Issues that agents planned, carried out and reviewed, each seeing only its own view.")
         loaded(fetch, _show_runs, "Looking for runs")
@@ -88,7 +88,7 @@ def _show_runs(runs: Sequence[_Run]) -> None:
         empty(
             "No runs yet",
             "Write down what is to be done, and have agents plan it, carry it out and review it:",
-            "foveate work run ISSUE.md --repo . --model anthropic:claude-sonnet-4-5",
+            command="foveate work run ISSUE.md --repo . --model anthropic:claude-sonnet-4-5",
         )
         return
     with box("stack"):
