@@ -69,6 +69,8 @@ def test_domains_can_be_added_and_replaced() -> None:
         ('update "user guide.md" and "python main.py"', ("user guide.md", "main.py")),
         ("请修改src/订单.py文件和main.py", ("src/订单.py", "main.py")),
         ("Node.js, next.js, os.path, user.name, foo.bar() and json.py()", ()),
+        ("self.db, console.log, process.env, mock.patch, this.json, 9 a.m.", ()),
+        ("uv.lock and .env.local", ("uv.lock", ".env.local")),
         ("package.json, tsconfig.build.json; a.py: b.rs", ("package.json", "tsconfig.build.json", "a.py", "b.rs")),
     ],
 )
@@ -125,6 +127,7 @@ def test_a_domain_may_have_several_words(text: str) -> None:
     assert signals(text, domains=known).domains[-1:] == ("billing",)
     assert "billing" not in signals("A card of credit", domains=known).domains
     assert signals("Improve order management", domains=known).domains == ("order management",)
+    assert signals("see https://x.org/credit/card", domains=known).domains == ()
     assert signals("查看信用卡账单", domains={"billing": ["信用卡"]}).domains == ("billing",)
 
 

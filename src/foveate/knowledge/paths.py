@@ -9,271 +9,52 @@ from typing import Final
 from foveate.recall.stems import CJK_CLASS
 from foveate.recall.stopwords import STOPWORDS
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # A path has a folder in it; a name alone needs more to be told from `os.path`, `user.name` and the end of a sentence.
 _PATH: Final = re.compile(
     r"(?<![\w@:/.-])(?:~|\.{1,2})?/?[\w@.+-]+(?:/[\w@.+-]+)+/?"
     r"|(?<![\w@/.-])\.?[\w+-][\w.+-]*(?![\w(])"
 )
-_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 _VERSION: Final = re.compile(r"^(?:e\.g|i\.e|v?\d[\w.]*)\.?$", re.IGNORECASE)
-_ENDINGS: Final = frozenset(
-    [
-        "adoc",
-        "astro",
-        "avro",
-        "bash",
-        "bat",
-        "bib",
-        "c",
-        "cc",
-        "cfg",
-        "clj",
-        "cljs",
-        "cmake",
-        "cmd",
-        "conf",
-        "config",
-        "cpp",
-        "crt",
-        "cs",
-        "cshtml",
-        "css",
-        "csv",
-        "cu",
-        "cxx",
-        "dart",
-        "db",
-        "diff",
-        "dockerfile",
-        "ejs",
-        "el",
-        "elm",
-        "env",
-        "erb",
-        "erl",
-        "ex",
-        "exs",
-        "fish",
-        "fs",
-        "fsx",
-        "gif",
-        "go",
-        "gql",
-        "gradle",
-        "graphql",
-        "groovy",
-        "h",
-        "haml",
-        "hbs",
-        "hcl",
-        "hh",
-        "hpp",
-        "hrl",
-        "hs",
-        "htm",
-        "html",
-        "hxx",
-        "ico",
-        "ini",
-        "ipynb",
-        "java",
-        "jl",
-        "jpeg",
-        "jpg",
-        "js",
-        "json",
-        "json5",
-        "jsonl",
-        "jsx",
-        "key",
-        "kt",
-        "kts",
-        "less",
-        "lisp",
-        "lock",
-        "log",
-        "lua",
-        "m",
-        "make",
-        "md",
-        "mdx",
-        "mjs",
-        "mk",
-        "ml",
-        "mli",
-        "mm",
-        "nim",
-        "nix",
-        "parquet",
-        "patch",
-        "pdf",
-        "php",
-        "pl",
-        "plist",
-        "png",
-        "po",
-        "prisma",
-        "properties",
-        "proto",
-        "ps1",
-        "pug",
-        "pxd",
-        "py",
-        "pyi",
-        "pyx",
-        "r",
-        "rake",
-        "rb",
-        "re",
-        "rego",
-        "rs",
-        "rst",
-        "sass",
-        "sbt",
-        "scala",
-        "scm",
-        "scss",
-        "sh",
-        "sol",
-        "sql",
-        "sqlite",
-        "svelte",
-        "svg",
-        "swift",
-        "t",
-        "tex",
-        "tf",
-        "tfvars",
-        "thrift",
-        "toml",
-        "ts",
-        "tsv",
-        "tsx",
-        "txt",
-        "v",
-        "vb",
-        "vim",
-        "vue",
-        "wasm",
-        "webp",
-        "xml",
-        "xsd",
-        "yaml",
-        "yml",
-        "zig",
-        "zsh",
-    ]
+# Without those that members of objects have too: `self.db`, `console.log`, `process.env`, `mock.patch`.
+_ENDINGS: Final = _words(
+    "adoc astro avro bash bat bib c cc cfg clj cljs cmake conf cpp crt cs cshtml css csv cu cxx dart ejs el elm erb "
+    "erl ex exs fish fsx gif go gql gradle graphql groovy h haml hbs hcl hh hpp hrl hs htm html hxx ico ini ipynb "
+    "java jl jpeg jpg js json json5 jsonl jsx kt kts less lisp lua md mdx mjs mk ml mli nim nix parquet pdf php pl "
+    "plist png prisma proto ps1 pug pxd py pyi pyx r rake rb rego rs rst sass sbt scala scm scss sh sol sql sqlite "
+    "svelte svg swift tex tf tfvars thrift toml ts tsv tsx txt vb vim vue wasm webp xml xsd yaml yml zig zsh"
 )
 # What is called like a file and is none.
-_PRODUCTS: Final = frozenset(
-    f"{name}.js"
-    for name in [
-        "alpine",
-        "angular",
-        "backbone",
-        "chart",
-        "d3",
-        "discord",
-        "ember",
-        "express",
-        "knockout",
-        "moment",
-        "nest",
-        "next",
-        "node",
-        "nuxt",
-        "p5",
-        "pdf",
-        "react",
-        "require",
-        "solid",
-        "socket",
-        "three",
-        "underscore",
-        "vue",
-    ]
+_PRODUCTS: Final = _words(
+    "alpine.js angular.js backbone.js chart.js d3.js discord.js ember.js express.js knockout.js moment.js nest.js "
+    "next.js node.js nuxt.js p5.js pdf.js react.js require.js socket.js solid.js three.js underscore.js vue.js"
 )
-_NAMES: Final = frozenset(
-    [
-        "Brewfile",
-        "Caddyfile",
-        "Containerfile",
-        "Dockerfile",
-        "Gemfile",
-        "GNUmakefile",
-        "Jenkinsfile",
-        "Justfile",
-        "Makefile",
-        "Pipfile",
-        "Podfile",
-        "Procfile",
-        "Rakefile",
-        "Tiltfile",
-        "Vagrantfile",
-        "justfile",
-        "makefile",
-    ]
+_NAMES: Final = _words(
+    "Brewfile Caddyfile Cargo.lock Containerfile Dockerfile GNUmakefile Gemfile Gemfile.lock Jenkinsfile Justfile "
+    "Makefile Pipfile Pipfile.lock Podfile Procfile Rakefile Tiltfile Vagrantfile application.properties "
+    "composer.lock flake.lock gradle.properties justfile makefile poetry.lock uv.lock yarn.lock"
 )
 _HIDDEN: Final = re.compile(
     r"^\.(?:env(?:\.\w+)*|git\w+|\w[\w-]*(?:rc|ignore|config)|[\w-]+-versions?|htaccess|profile)$"
 )
 # "and/or" and "read/write" are prose; two words make a path if the first is a folder that projects have.
 _TWO_WORDS: Final = re.compile(r"^[A-Za-z]+/[A-Za-z]+$")
-_FOLDERS: Final = frozenset(
-    [
-        "app",
-        "apps",
-        "assets",
-        "bench",
-        "bin",
-        "cmd",
-        "config",
-        "configs",
-        "crates",
-        "doc",
-        "docs",
-        "examples",
-        "internal",
-        "lib",
-        "libs",
-        "modules",
-        "packages",
-        "pkg",
-        "plugins",
-        "scripts",
-        "spec",
-        "src",
-        "test",
-        "tests",
-        "tools",
-        "vendor",
-    ]
+_FOLDERS: Final = _words(
+    "app apps assets bench bin cmd config configs crates doc docs examples internal lib libs modules packages pkg "
+    "plugins scripts spec src test tests tools vendor"
 )
 _BACKSLASHES: Final = re.compile(
-    r"(?<![\w\\])(?:[A-Za-z]:)?\\?[\w.@-]+(?:\\[\w.@-]+)*\\[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b"
+    r"(?<![\w\\.@-])(?:[A-Za-z]:)?\\?[\w.@-]+(?:\\[\w.@-]+)*\\[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b"
 )
 _DRIVE: Final = re.compile(r"^[A-Za-z]:")
 _QUOTED: Final = re.compile(r'["“„«]([\w.@+()/-]+(?: [\w.@+()/-]+){1,2})["”“»]')
 # Before a file these are what is done with it, not a part of its name.
-_DONE_WITH: Final = frozenset(
-    [
-        "bash",
-        "cat",
-        "change",
-        "delete",
-        "edit",
-        "fix",
-        "node",
-        "open",
-        "pytest",
-        "python",
-        "python3",
-        "read",
-        "ruff",
-        "sh",
-        "test",
-    ]
-)
+_DONE_WITH: Final = _words("bash cat change delete edit fix node open pytest python python3 read ruff sh test")
 # Where words stand without spaces, a path begins and ends with letters of another script.
 _GLUED_BEFORE: Final = re.compile(rf"^[{CJK_CLASS}]+(?=[A-Za-z0-9_~@])")
 _GLUED_BEHIND: Final = re.compile(rf"(\.[A-Za-z][A-Za-z0-9]{{0,7}})(?=[{CJK_CLASS}])")
@@ -292,7 +73,7 @@ def paths_in(text: str) -> tuple[str, ...]:
         if not _is_spaced(found[1]):
             return found[0]
         # So that it is found where it stands, and as one.
-        mark = f"held{len(spaced)}.txt"
+        mark = f"\u01c2{len(spaced)}.txt"
         spaced[mark] = found[1]
         return f" {mark} "
 
@@ -317,11 +98,11 @@ def _is_path(path: str) -> bool:
 
 
 def _is_name(name: str) -> bool:
-    stem, dot, ending = name.rpartition(".")
-    if not dot or not stem:
-        return name in _NAMES or bool(_HIDDEN.match(name))
-    is_file = ending.lower() in _ENDINGS and not _VERSION.match(name) and name.lower() not in _PRODUCTS
-    return is_file or bool(_HIDDEN.match(name))
+    stem, _, ending = name.rpartition(".")
+    if name in _NAMES or _HIDDEN.match(name):
+        return True
+    is_code = name.lower() in _PRODUCTS or name.startswith(("self.", "this."))
+    return bool(stem) and ending.lower() in _ENDINGS and not is_code and not _VERSION.match(name)
 
 
 def _is_spaced(quoted: str) -> bool:

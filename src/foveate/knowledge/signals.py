@@ -92,11 +92,13 @@ def _stems(words: Iterable[str]) -> Iterator[str]:
 
 
 def _domains(text: str, stems: Sequence[str], known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    said, run = set(stems), _run(text)
+    said, run = set(stems), _run(without_addresses(text))
     for domain, triggers in known.items():
         # The domain's own name says it best.
-        if any(stem(one) in said or (_run(one).strip() and _run(one) in run) for one in (domain, *triggers)):
-            yield domain
+        for words in map(_run, (domain, *triggers)):
+            if words in run if len(words.split()) > 1 else words.strip() in said:
+                yield domain
+                break
 
 
 def _run(text: str) -> str:
