@@ -9,9 +9,9 @@ _COST: Final = (
     "`frugal` and `lean`."
 )
 _KEPT: Final = (
-    "Those arms cost more, most of them since they send more at every call. In a large budget Foveate as it comes sends "
-    "much less than it may, because its shares grow with a root of the budget only; `patient` and `thorough` use more "
-    "of it and keep more."
+    "Those arms cost more, most of them since they send more at every call. In a large budget Foveate as it comes "
+    "sends much less than it may, because its shares grow with a root of the budget only; `patient` and `thorough` "
+    "use more of it and keep more."
 )
 _ROOM: Final = "What these arms show more of takes room from what else they keep."
 
@@ -24,8 +24,8 @@ REASONS: Final[dict[str, str]] = {
     "references last seen far back": _KEPT,
     "references seen in tool output only": _KEPT,
     "references to files that were changed": _KEPT,
-    "last three exchanges unchanged": "When Foveate reduces history, they may take two fifths of the room at most, less "
-    "in larger budgets; outputs in them that exceed it are shortened, so that older things stay. Who drops whole "
+    "last three exchanges unchanged": "When Foveate reduces history, they may take two fifths of the room at most, "
+    "less in larger budgets; outputs in them that exceed it are shortened, so that older things stay. Who drops whole "
     "messages leaves the newest as they are and gives up the rest.",
     "user messages": _ROOM,
     "first request": _ROOM,
