@@ -95,7 +95,10 @@ class ReductionRecorded(_Body, frozen=True, tag="reduction_recorded"):
 
 
 class SummaryRecorded(_Body, frozen=True, tag="summary_recorded"):
-    """A summarizer wrote a summary of the messages up to log position `through`."""
+    """A summary was written of the messages up to log position `through`: by a summarizer, or `by_rules` alone.
+
+    Only what a summarizer wrote takes the place of messages; what rules make of the log is made by every reduction.
+    """
 
     text: str
     through: int
@@ -106,6 +109,14 @@ class SummaryRecorded(_Body, frozen=True, tag="summary_recorded"):
     template_source: str | None = None
     template_sha256: str | None = None
     raw: str | None = None
+    by_rules: bool = False
+    # The turn and the call it was made for, the most input tokens of that call, what the model was asked, and what
+    # that was made of: places of messages, the end of the summary before it, the room there was.
+    turn: int = 0
+    call: int = 0
+    budget: int | None = None
+    prompt: str | None = None
+    inputs: dict[str, Any] = {}
 
 
 class RecallRecorded(_Body, frozen=True, tag="recall_recorded"):

@@ -22,6 +22,7 @@ from foveate.store.reader import Reader
 from foveate.store.removal import remove_session
 from foveate.store.schema import context_summaries
 from foveate.store.store import Store
+from foveate.store.summaries import strategy_and_model
 from foveate.store.writer import locked
 
 _READ_TOGETHER: Final = 500
@@ -101,8 +102,8 @@ def call_summaries(store: Store, info: SessionInfo, *, offset: int = 0, limit: i
             number=row.call,
             seq=row.seq,
             recorded_at=utc(row.created_at),
-            strategy=row.template_name,
-            model=row.model_alias,
+            strategy=strategy,
+            model=model,
             tokens=row.budget_used,
             budget=row.budget_limit,
             predicted_cached=row.predicted_cached,
@@ -113,6 +114,7 @@ def call_summaries(store: Store, info: SessionInfo, *, offset: int = 0, limit: i
             payload_sha256=row.payload_sha256,
         )
         for row in rows
+        for strategy, model in [strategy_and_model(row.template_name, row.model_alias, row.input_payload)]
     ]
 
 

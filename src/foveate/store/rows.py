@@ -10,7 +10,15 @@ from sqlalchemy import Row
 
 from foveate.errors import LogError
 from foveate.log.codec import decode_event
-from foveate.log.events import SCHEMA_VERSION, Body, CallRecorded, Event, MessageAppended, WorkRecorded
+from foveate.log.events import (
+    SCHEMA_VERSION,
+    Body,
+    CallRecorded,
+    Event,
+    MessageAppended,
+    SummaryRecorded,
+    WorkRecorded,
+)
 from foveate.log.messages import Media, Message, Part, Text, ToolCall, ToolResult
 from foveate.log.sections import ContextSection
 from foveate.store.artifacts import Piece, handle_of, piece_of
@@ -96,6 +104,10 @@ def spilled(body: Body) -> Spilled:
         case WorkRecorded(texts=texts):
             kept, pieces = _spilled_sections(texts)
             return Spilled(msgspec.structs.replace(body, texts=kept) if pieces else body, pieces)
+        case SummaryRecorded(prompt=str(prompt)) if len(prompt) > LARGE:
+            piece = piece_of(prompt, "summary", "summary")
+            handle = handle_of("prompt", piece.sha256)
+            return Spilled(msgspec.structs.replace(body, prompt=handle), {"prompt": piece})
         case _:
             return Spilled(body, {})
 
@@ -138,6 +150,8 @@ def _restored(body: Body, places: dict[str, str], texts: Mapping[str, str]) -> B
             return msgspec.structs.replace(body, sections=_filled(sections, places, texts))
         case WorkRecorded(texts=parts):
             return msgspec.structs.replace(body, texts=_filled(parts, places, texts))
+        case SummaryRecorded():
+            return msgspec.structs.replace(body, prompt=texts[places["prompt"]])
         case _:
             return body
 

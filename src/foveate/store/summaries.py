@@ -1,31 +1,70 @@
 """Call records for people with an SQL prompt: one row of `context_summaries` for each call, as recipe and outcome.
 
 The row has no copy of the request: what stood around the history is named by handles, what went into it by event
-numbers, and the request itself is folded from the log again, byte for byte.
+numbers, and the request itself is folded from the log again, byte for byte. If a compiled summary is in the request,
+the row says by what template and whom that was written, and from what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
-from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended, Tagged, UsageReported
+from foveate.log.events import (
+    CallRecorded,
+    Event,
+    FramingSet,
+    MessageAppended,
+    Placed,
+    ReductionRecorded,
+    SummaryRecorded,
+    Tagged,
+    UsageReported,
+)
 from foveate.log.messages import Message
 from foveate.recall.readable import readable
-from foveate.store.artifacts import Piece, handle_of, keep, piece_of
+from foveate.store.artifacts import Piece, handle_of, keep, piece_of, texts
 from foveate.store.engine import storable
+from foveate.store.rows import event_of, hashes_of
 from foveate.store.schema import context_summaries, sessions
+from foveate.store.schema import events as event_table
 
 _encode = msgspec.json.Encoder().encode
 _decode_tags: Final = msgspec.json.Decoder(dict[str, str]).decode
+_decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _SHORT: Final = 500
 _OUTPUT: Final = 4_000
+# Summaries without a template, which a session may have from before it was a chat.
+_LOOKED_AT: Final = 20
 # Besides the model's replies.
-FOLLOWED: Final = frozenset({FramingSet, CallRecorded, UsageReported, Tagged})
+FOLLOWED: Final = frozenset({FramingSet, CallRecorded, UsageReported, Tagged, ReductionRecorded, SummaryRecorded})
+# Among the sections of a row, the summary that was compiled from a template; and who wrote it if no model did.
+SUMMARY: Final = "context summary"
+NOBODY: Final = "none"
+# Strategies that word their summaries by a template are named after it.
+_TEMPLATED: Final = "endless:"
+
+
+class Known(NamedTuple):
+    """What the events so far say: the system prompt, the newest call that is answered, the newest summary.
+
+    `looked` is whether the summary is known, also if there is none: a session that goes on has its own in the log.
+    """
+
+    system: str | None
+    answered: int = 0
+    summary: SummaryRecorded | None = None
+    looked: bool = False
+
+
+def strategy_and_model(template_name: str, model_alias: str, input_payload: str) -> tuple[str, str]:
+    """The strategy and the model of a call from its row, which may name those of the summary in the request."""
+    called = _decode_object(input_payload)
+    return called.get("strategy", template_name), called.get("model", model_alias)
 
 
 class Summaries:
@@ -34,34 +73,60 @@ class Summaries:
     def __init__(self, session: int, session_id: str, vault_name: str, system: str | None) -> None:
         self._session = session
         self._names = {"session": session, "session_id": session_id, "vault_name": vault_name}
-        # The system prompt of the session, and the newest call that is known to be answered.
-        self.known: tuple[str | None, int] = (system, 0)
+        self.known = Known(system)
 
     def take(self, connection: Connection, event: Event, last_call: int, now: datetime) -> None:
         """Write what an event says of a call; `last_call` is the newest one before it."""
         match event.body:
-            case FramingSet(system=system):
-                self.known = (system, self.known[1])
             case CallRecorded():
                 self._insert(connection, event.body, event.seq, now)
-            case MessageAppended(message=message) if message.role == "assistant" and last_call > self.known[1]:
+            case MessageAppended(message=message) if message.role == "assistant" and last_call > self.known.answered:
                 self._answered(connection, message, last_call)
             case UsageReported(call=call, input_tokens=read, cached_tokens=cached):
                 self._update(connection, call, reported_input=read, reported_cached=cached)
             case Tagged(call=call, tags=tags):
                 self._tag(connection, call, tags)
             case _:
-                return
+                self.follow(event)
 
     def follow(self, event: Event) -> None:
         """Take note of an event that somebody else wrote."""
-        if isinstance(event.body, FramingSet):
-            self.known = (event.body.system, self.known[1])
+        match event.body:
+            case FramingSet(system=system):
+                self.known = self.known._replace(system=system)
+            case SummaryRecorded(template=str()):
+                self.known = self.known._replace(summary=event.body, looked=True)
+            case ReductionRecorded() if (made := _made_by_rules(event.body)) is not None:
+                self.known = self.known._replace(summary=made, looked=True)
+            case _:
+                return
 
     def _insert(self, connection: Connection, body: CallRecorded, seq: int, now: datetime) -> None:
+        summary = self._summary(connection, seq) if "summarised" in body.fates else None
+        around = [("system", self.known.system), *((one.name, one.content) for one in body.sections)]
+        if summary is not None:
+            around.append(("summary", summary.prompt))
+        row = {
+            **self._names,
+            "call": body.number,
+            "seq": seq,
+            "turn_index": body.turn,
+            "budget_limit": body.budget,
+            "budget_used": body.tokens,
+            "fates": _json(body.fates),
+            "predicted_cached": body.predicted_cached,
+            "compiled_prompt": self._kept(connection, around, now),
+            "payload_sha256": body.payload_sha256,
+            "tags": "{}",
+            "created_at": now,
+            **_about(body, seq, summary),
+        }
+        connection.execute(insert(context_summaries), row)
+
+    def _kept(self, connection: Connection, around: list[tuple[str, str | None]], now: datetime) -> str:
+        """Texts one after the other, with handles in place of long ones."""
         parts: list[str] = []
         pieces: list[Piece] = []
-        around = [("system", self.known[0]), *((one.name, one.content) for one in body.sections)]
         for name, text in around:
             if not text:
                 continue
@@ -71,44 +136,33 @@ class Summaries:
                 pieces.append(piece_of(text, name, name))
                 parts.append(handle_of("prompt", pieces[-1].sha256))
         keep(connection, self._session, pieces, now)
-        row = {
-            **self._names,
-            "call": body.number,
-            "seq": seq,
-            "turn_index": body.turn,
-            "template_name": body.strategy,
-            "template_source": body.strategy_source,
-            "template_hash": body.strategy_sha256,
-            "model_alias": body.model or "unspecified",
-            "budget_limit": body.budget,
-            "budget_used": body.tokens,
-            "budget": _json(
-                {"limit": body.budget, "used": body.tokens, "window": body.window, "reserved": body.reserved}
-            ),
-            "fates": _json(body.fates),
-            "sections_included": _json([section.name for section in body.sections]),
-            "predicted_cached": body.predicted_cached,
-            "compiled_prompt": "\n\n".join(parts),
-            "input_payload": _json({"events_before": seq, "messages": body.messages, "now": body.now}),
-            "payload_sha256": body.payload_sha256,
-            "tags": "{}",
-            "created_at": now,
-        }
-        connection.execute(insert(context_summaries), row)
+        return "\n\n".join(parts)
+
+    def _summary(self, connection: Connection, seq: int) -> SummaryRecorded | None:
+        """The compiled summary that a call shows: the newest before it, from the log if the session was opened anew."""
+        if not self.known.looked:
+            table = event_table
+            where = (table.c.session == self._session) & (table.c.seq < seq) & (table.c.kind == "summary_recorded")
+            rows = connection.execute(select(table).where(where).order_by(table.c.seq.desc()).limit(_LOOKED_AT)).all()
+            found = (event_of("", row, texts(connection, hashes_of([row]))).body for row in rows)
+            newest = next((body for body in found if isinstance(body, SummaryRecorded) and body.template), None)
+            self.known = self.known._replace(summary=newest, looked=True)
+        return self.known.summary
 
     def _answered(self, connection: Connection, message: Message, call: int) -> None:
-        text = storable(readable(message))
-        raw = text if len(text) <= _OUTPUT else f"{text[:_OUTPUT]}… [all of it is message {message.id}]"
+        raw = _shortened(storable(readable(message)), f"message {message.id}")
         parsed = {
             "message": message.id,
             "text_characters": len(message.text),
             "tool_calls": [{"id": one.id, "name": one.name} for one in message.calls],
         }
         where = _call(self._session, call) & context_summaries.c.output_id.is_(None)
-        values = {"output_id": storable(message.id), "raw_output": raw, "parsed_output": _json(parsed)}
+        # What wrote the summary is not written over: the reply is named, and is in the log.
+        first = func.coalesce(context_summaries.c.raw_output, raw)
+        values = {"output_id": storable(message.id), "raw_output": first, "parsed_output": _json(parsed)}
         connection.execute(update(context_summaries).where(where).values(values))
         # Further messages are no answer to it; of a large import most are not.
-        self.known = (self.known[0], call)
+        self.known = self.known._replace(answered=call)
 
     def _update(self, connection: Connection, call: int, **values: Any) -> None:
         connection.execute(update(context_summaries).where(_call(self._session, call)).values(values))
@@ -122,6 +176,60 @@ class Summaries:
             merged = {**_tags(known), **tags}
             kept = {name: value for name, value in merged.items() if value}
             connection.execute(update(table).where(where).values(tags=_json(kept)))
+
+
+def _about(body: CallRecorded, seq: int, summary: SummaryRecorded | None) -> dict[str, Any]:
+    """What a row says of a template and who worked by it: of the summary in the request, else of the request itself."""
+    budget = {"limit": body.budget, "used": body.tokens, "window": body.window, "reserved": body.reserved}
+    payload: dict[str, Any] = {"events_before": seq, "messages": body.messages, "now": body.now}
+    sections = [section.name for section in body.sections]
+    model = body.model or "unspecified"
+    about = {
+        "template_name": body.strategy.removeprefix(_TEMPLATED),
+        "template_source": body.strategy_source,
+        "template_hash": body.strategy_sha256,
+        "model_alias": model,
+        "raw_output": None,
+    }
+    if body.strategy.startswith(_TEMPLATED):
+        payload["strategy"] = body.strategy
+    if summary is not None:
+        if summary.template is not None:
+            named = (summary.template, summary.template_source or "", summary.template_sha256 or "")
+            about |= zip(("template_name", "template_source", "template_hash"), named, strict=True)
+        raw = summary.raw or summary.text
+        about |= {"model_alias": NOBODY if summary.by_rules else summary.summarizer}
+        about |= {"raw_output": _shortened(storable(raw), "the event `summary_recorded`")}
+        payload |= {"strategy": body.strategy, "model": model, "summary": _inputs(summary)}
+        budget["summary"] = summary.tokens
+        sections.insert(0, SUMMARY)
+    return {
+        **about,
+        "budget": _json(budget),
+        "sections_included": _json(sections),
+        "input_payload": _json(payload),
+    }
+
+
+def _inputs(summary: SummaryRecorded) -> dict[str, Any]:
+    """What a summary was made of."""
+    return {"turn": summary.turn, "call": summary.call, "through": summary.through, **summary.inputs}
+
+
+def _made_by_rules(body: ReductionRecorded) -> SummaryRecorded | None:
+    """The summary that a reduction made without a model, if it made one; its template is that of the call."""
+    for entry in body.layout:
+        if isinstance(entry, Placed) and entry.item.fate == "summarised":
+            item = entry.item
+            if any(line.kind == "summary" for line in item.lines):
+                return None
+            text, through = item.message.text.partition("\n")[2], item.covers[-1][1]
+            return SummaryRecorded(text=text, through=through, summarizer=NOBODY, tokens=item.tokens, by_rules=True)
+    return None
+
+
+def _shortened(text: str, whole: str) -> str:
+    return text if len(text) <= _OUTPUT else f"{text[:_OUTPUT]}… [all of it is {whole}]"
 
 
 def _tags(stored: str) -> dict[str, str]:

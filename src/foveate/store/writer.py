@@ -20,7 +20,7 @@ from foveate.store.engine import insert_rows, storable, stored_time
 from foveate.store.rows import row_of
 from foveate.store.schema import events as event_table
 from foveate.store.schema import sessions
-from foveate.store.summaries import FOLLOWED, Summaries
+from foveate.store.summaries import FOLLOWED, Known, Summaries
 
 _TITLE: Final = 80
 _COUNTED: Final = ("events", "messages", "calls", "title", "metadata", "tokens")
@@ -86,12 +86,12 @@ class Writer:
         return self._id[1]
 
     @property
-    def known(self) -> tuple[str | None, int]:
+    def known(self) -> Known:
         """What the writer has learnt from what it wrote; to be put back if it was not written after all."""
         return self._summaries.known
 
     @known.setter
-    def known(self, known: tuple[str | None, int]) -> None:
+    def known(self, known: Known) -> None:
         self._summaries.known = known
 
     def follow(self, events: Sequence[Event]) -> None:

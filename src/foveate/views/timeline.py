@@ -185,7 +185,8 @@ class Timeline:
 
     def _take_thought(self, body: SummaryRecorded | ReflectionRecorded) -> None:
         if isinstance(body, SummaryRecorded):
-            self.summary = body
+            # The next reduction words it anew by rules; only a model's words are taken over.
+            self.summary = self.summary if body.by_rules else body
         else:
             self.reflections = (*self.reflections, body)[-_REFLECTIONS:]
 
