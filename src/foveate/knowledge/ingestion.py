@@ -154,13 +154,14 @@ def _task_node(change: Change, task: JournalTask, handoff: Handoff, today: str) 
     stored = graph.by_id(change.connection, change.key, [task.id]).get(task.id)
     if stored is not None and stored.node.type != "task":
         raise ConfigError(f"task {task.id!r} has the id of a {stored.node.type} in the graph; give the task another id")
+    # Whoever looks for a task knows its name; one that is its id says nothing more.
+    name = "" if task.name.strip() == task.id else task.name.strip()
     node = checked_node(
         Node(
             id=task.id,
             type="task",
-            # Whoever looks for a task knows its name.
-            summary=task.name.strip() or task.summary.strip() or task.id,
-            rationale=task.summary if task.name.strip() and task.summary.strip() else None,
+            summary=name or task.summary.strip() or task.id,
+            rationale=task.summary if name and task.summary.strip() else None,
             tags=(*task.tags, *(tag for one in handoff.patterns_discovered for tag in one.applies_to)),
             created=today,
             connections=task.dependencies,
