@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -74,6 +75,11 @@ class Scene:
             raise ScriptError("the writer is on strike")
         if asks_for_summary(payload) and self.fault == "slow":
             self.over.wait(30)
+        if self.fault == "full":
+            # Somebody makes room while the model thinks.
+            self.fault = ""
+            with closing(sqlite3.connect(self.store)) as connection, connection:
+                connection.execute("DROP TRIGGER full")
         return reply(payload)
 
     def diagnostics(self, session_id: str) -> list[DiagnosticRecorded]:
@@ -113,6 +119,15 @@ def _full(scene: Scene) -> None:
         )
 
 
+def _full_for_a_while(scene: Scene) -> None:
+    """Nothing at all can be written, what is said included, until the model was asked."""
+    scene.fault = "full"
+    with closing(sqlite3.connect(scene.store)) as connection, connection:
+        connection.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        )
+
+
 FAILURES = (
     Failure(
         "missing template", lambda scene: scene.template.unlink(), "template_failed", "template_load", "mine", "mine"
@@ -143,5 +158,6 @@ FAILURES = (
         "vault:mine",
         "`mood` is not mentioned",
     ),
+    Failure("store write of what is said", _full_for_a_while, "store_failed", "record", None, "the disk is full"),
     Failure("store write", _full, "store_failed", "record", None, "the disk is full"),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -161,3 +163,24 @@ async def test_a_model_is_not_asked_to_answer_nobody(said: list[dict[str, Any]])
     with pytest.raises(ConfigError, match="nothing to answer"):
         await Conversation(session, model).go_on()
     assert not model.asked
+
+
+async def test_a_store_that_cannot_be_written_costs_neither_the_answer_nor_the_words(tmp_path: Path) -> None:
+    """What is said, done and answered meanwhile is in the store once it can be written again; it is said once."""
+    path, told = tmp_path / "store.db", list[str]()
+    listening = Listening(on_diagnostic=lambda body: told.append(body.code))
+    answers: list[Any] = [look(1), "Found.", "Yes."]
+    with Session.open(path, "talk", budget=2_000) as session, closing(sqlite3.connect(path)) as other:
+        chat = Conversation(session, Model(lambda _: answers.pop(0)), system="Be kind.", tools=[Tools()])
+        with other:
+            other.execute("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'is full'); END")
+        turn = await chat.say("Look", listening)
+        assert (turn.text, told) == ("Found.", ["store_failed"])
+        assert [one.code for one in turn.diagnostics] == ["store_failed"]
+        with other:
+            other.execute("DROP TRIGGER full")
+        assert (await chat.say("Sure?", listening)).diagnostics == ()
+    with Session.open(path, "talk", budget=2_000) as again:
+        roles = [message.role for message in again.messages]
+        assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+        assert again.context.system == "Be kind."

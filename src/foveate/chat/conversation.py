@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from foveate.agents.driver import Driver, DriverError, OnText, Reply, WindowErro
 from foveate.agents.toolset import Answer, Toolset, answered, open_calls
 from foveate.chat.endless import Endless
 from foveate.compiler.compiled import CompiledContext
-from foveate.errors import BudgetError, ConfigError
+from foveate.errors import BudgetError, ConfigError, StoreError
 from foveate.log.events import DiagnosticRecorded, Event
 from foveate.log.messages import ToolCall
 from foveate.recall.tool import RECALL_TOOL
@@ -86,15 +87,16 @@ class Conversation:
         """Say something and wait for the answer; if it fails, what was said stays in the log. Raises `DriverError`."""
         if not text.strip():
             raise ConfigError("there is nothing to say: `text` is empty; write something")
-        self.session.append({"role": "user", "content": text}, time=self.clock())
-        return await self.go_on(listening)
+        return await self._turn(text, listening or Listening())
 
     async def go_on(self, listening: Listening | None = None) -> Turn:
         """Wait for the answer to what was said last: after a failure, or a process that was killed."""
-        heard = listening or Listening()
         last = self.session.messages[-1] if self.session.messages else None
         if last is None or (last.role == "assistant" and not last.calls):
             raise ConfigError("there is nothing to answer; say something first")
+        return await self._turn(None, listening or Listening())
+
+    async def _turn(self, said: str | None, heard: Listening) -> Turn:
         noted: list[DiagnosticRecorded] = []
 
         def tell(body: DiagnosticRecorded) -> None:
@@ -104,13 +106,17 @@ class Conversation:
         stop = self.listen(tell)
         calls: list[int] = []
         try:
+            if said is not None:
+                self.session.append({"role": "user", "content": said}, time=self.clock(), hold=True)
             await self._settle(heard)
             for _ in range(self.steps):
                 reply, view = await self._asked(heard)
                 calls.append(view.number)
-                answered = self.session.append(reply.message, time=self.clock())
+                answered = self.session.append(reply.message, time=self.clock(), hold=True)
                 if reply.input_tokens:
-                    self.session.report_usage(reply.input_tokens, reply.cached_tokens, call=view.number)
+                    # It only corrects counts; that the store fails is said with what it refused.
+                    with suppress(StoreError):
+                        self.session.report_usage(reply.input_tokens, reply.cached_tokens, call=view.number)
                 if not await self._settle(heard):
                     text = self.session.messages[-1].text
                     return Turn(text=text, message_id=answered, calls=tuple(calls), diagnostics=tuple(noted))
@@ -185,7 +191,7 @@ class Conversation:
         definitions = list(self._definitions())
         context = self.session.context
         if context.system != system or list(context.tools) != definitions:
-            self.session.reframe(system=system, tools=definitions)
+            self.session.reframe(system=system, tools=definitions, hold=True)
 
     def _definitions(self) -> Iterator[dict[str, Any]]:
         for tools in self.tools:
@@ -200,7 +206,7 @@ class Conversation:
             heard.on_call(call)
             answer = await self._answer(call)
             result = {"role": "tool", "tool_call_id": call.id, "content": answer.text}
-            self.session.append(result, time=self.clock())
+            self.session.append(result, time=self.clock(), hold=True)
             heard.on_answer(call, answer)
         return bool(pending)
 

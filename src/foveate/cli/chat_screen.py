@@ -98,6 +98,8 @@ class ChatScreen:
                 self._do(text, is_command=line.startswith("/") and "\n" not in text)
             except FoveateError as error:
                 self._say(f"✗ {error}", "red")
+        if not session.close():
+            self._say("! record: the store still cannot be written; what was said since it failed is not in it", "red")
         return self._is_answered
 
     def _do(self, text: str, *, is_command: bool) -> None:

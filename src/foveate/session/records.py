@@ -14,8 +14,17 @@ from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.summaries import SummaryRequest
 from foveate.errors import ConfigError, MessageError, UnknownReferenceError
 from foveate.log.context import AgentContext
-from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet, RecallRecorded, Tagged, UsageReported
+from foveate.log.events import (
+    CallRecorded,
+    DiagnosticRecorded,
+    FramingSet,
+    RecallRecorded,
+    Tagged,
+    Unpinned,
+    UsageReported,
+)
 from foveate.log.messages import Message
+from foveate.log.router import AgentStep, Router
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.log.text import encodable, own_copy
@@ -189,6 +198,28 @@ def known(context: AgentContext, timeline: Timeline, message_id: str) -> Message
             "named like m1"
         )
     return context.messages[position]
+
+
+def unpinned(timeline: Timeline, message_id: str) -> Unpinned:
+    """That a message is pinned no more."""
+    if message_id not in timeline.pins:
+        raise UnknownReferenceError(f"{message_id!r} is not pinned; pinned are {list(timeline.pins)}")
+    return Unpinned(message_id=message_id)
+
+
+class Routing:
+    """Puts messages into a log, also once more if another writer was first; `ids` are theirs then."""
+
+    def __init__(self, router: Router, step: AgentStep, counter: TokenCounter) -> None:
+        self.ids: list[str] = []
+        self._router, self._step, self._counter = router, step, counter
+
+    def __call__(self, context: AgentContext) -> AgentContext:
+        """The context with the messages."""
+        after = self._router.route(unknown_ids(context, self._step.messages, self._counter), self._step)
+        # Now: once they are written, the older of very many may have left memory.
+        self.ids = [after.log.message(place).id for place in range(context.message_count, after.message_count)]
+        return after
 
 
 def unknown_ids(context: AgentContext, messages: tuple[Message, ...], counter: TokenCounter) -> AgentContext:

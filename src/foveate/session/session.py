@@ -17,19 +17,18 @@ from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.compilers import Compiler
 from foveate.compiler.policy import CompactWhen, Policy
-from foveate.compiler.rebuild import rebuilt_call
 from foveate.compiler.summaries import Summarizer, pending_summary
-from foveate.errors import ConflictError, StoreError, UnknownReferenceError
+from foveate.errors import ConflictError, StoreError
 from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
-from foveate.log.events import Body, ErrorResolved, Event, FramingSet, Pinned, Unpinned
+from foveate.log.events import Body, ErrorResolved, Event, FramingSet, Pinned
 from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
 from foveate.session import records
 from foveate.session.answering import answer_recall, given_back
 from foveate.session.journal import Journal
-from foveate.session.keeper import Keeper, attempts
+from foveate.session.keeper import Keeper, Make, attempts
 from foveate.session.means import Means
 from foveate.session.observing import log_compile
 from foveate.session.options import Options
@@ -172,30 +171,26 @@ class Session:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Let go of the store; a session in memory has nothing to let go of."""
-        self._keeper.close(self._means.counter)
+    def close(self) -> bool:
+        """Let go of the store; whether all of the log is in it. A session in memory has nothing to let go of."""
+        return self._keeper.close(self._means.counter)
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
-    def append(self, message: object, *, time: float | None = None) -> str:
+    def append(self, message: object, *, time: float | None = None, hold: bool = False) -> str:
         """Append one message; returns its id. A malformed one is refused and the log stays as it was."""
-        return self.extend([message], time=time)[0]
+        return self.extend([message], time=time, hold=hold)[0]
 
-    def extend(self, messages: Iterable[object], *, time: float | None = None) -> list[str]:
-        """Append messages as they arrived, in any known format; all, or none if one is malformed. Returns their ids."""
+    def extend(self, messages: Iterable[object], *, time: float | None = None, hold: bool = False) -> list[str]:
+        """Append messages as they arrived, in any known format; all, or none if one is malformed. Returns their ids.
+
+        With `hold`, a store that cannot be written costs nothing: they are written once it can be, and the log says so.
+        """
         decoded = tuple(restored(decode_any(list(messages)), self._means.originals))
         step = AgentStep(messages=decoded, time=records.moment("time", time))
-        ids: list[str] = []
-
-        def routed(context: AgentContext) -> AgentContext:
-            after = self._router.route(records.unknown_ids(context, step.messages, self._means.counter), step)
-            # Now: once they are written, the older of very many may have left memory.
-            ids[:] = [after.log.message(place).id for place in range(context.message_count, after.message_count)]
-            return after
-
-        self._commit(routed)
-        return ids
+        routing = records.Routing(self._router, step, self._means.counter)
+        self._commit(routing, hold=hold)
+        return routing.ids
 
     def next_execution(self, *, time: float | None = None) -> None:
         """End the running turn: its tool traffic is history from here on."""
@@ -208,9 +203,7 @@ class Session:
 
     def unpin(self, message_id: str) -> None:
         """Let a message be reduced again."""
-        if message_id not in self._timeline().pins:
-            raise UnknownReferenceError(f"{message_id!r} is not pinned; pinned are {list(self._timeline().pins)}")
-        self.record(Unpinned(message_id=message_id))
+        self.record(records.unpinned(self._timeline(), message_id))
 
     def resolve(self, message_id: str) -> None:
         """Settle a failed tool execution: it needs no place of its own any more."""
@@ -228,12 +221,13 @@ class Session:
         tools: Iterable[Mapping[str, Any]] | UnsetType = UNSET,
         response_format: Mapping[str, Any] | UnsetType | None = UNSET,
         model: str | ModelProfile | UnsetType | None = UNSET,
+        hold: bool = False,
     ) -> None:
         """Change what frames the messages, from the next call on; what is left out stays as it is."""
         profile = model if isinstance(model, ModelProfile) else None
         name = profile.name if profile is not None else model
         changes = {"system": system, "tools": tools, "response_format": response_format, "model": name}
-        self._frame(records.reframed(self._context, changes), profile)
+        self._frame(records.reframed(self._context, changes), profile, hold=hold)
 
     def use(self, policy: str | Policy, *, compact_when: CompactWhen | None = None) -> None:
         """Reduce by another policy from the next call on; a session without a budget refuses it."""
@@ -312,9 +306,7 @@ class Session:
 
     def call(self, number: int) -> CompiledContext:
         """Call `number` as it was sent, folded from the events recorded for it; nothing is decided again."""
-        if self._keeper.journal is not None:
-            return self._keeper.journal.rebuilt(number, self._means.counter)
-        return rebuilt_call(self._context, number, self._means.counter)
+        return self._keeper.rebuilt(number, self._means.counter)
 
     # --- what was said --------------------------------------------------------------------------------------------
 
@@ -373,9 +365,12 @@ class Session:
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _frame(self, framing: FramingSet, profile: ModelProfile | None = None, *, given: bool = False) -> None:
+    def _frame(
+        self, framing: FramingSet, profile: ModelProfile | None = None, *, given: bool = False, hold: bool = False
+    ) -> None:
         self._means.adopt(framing, profile)
-        self.record(msgspec.structs.replace(framing, given=given))
+        bodies = [msgspec.structs.replace(framing, given=given)]
+        self._commit(partial(AgentContext.with_events, bodies=bodies), hold=hold)
 
     @property
     def _context(self) -> AgentContext:
@@ -384,9 +379,9 @@ class Session:
     def _timeline(self) -> Timeline:
         return timeline_of(self._context, self._means.counter)
 
-    def _commit(self, make: Callable[[AgentContext], AgentContext], *, retry: bool = True) -> AgentContext:
+    def _commit(self, make: Make, *, retry: bool = True, hold: bool = False) -> AgentContext:
         try:
-            return self._keeper.commit(make, retry=retry)
+            return self._keeper.commit(make, retry=retry, hold=hold)
         finally:
             # Another writer may have framed the session anew.
             self._means.follow(records.framing_of(self._context))
