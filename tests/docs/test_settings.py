@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 from foveate.chat.settings import PREFIX, SETTINGS, ChatSettings
+from foveate.cli.main import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "chat.md"
 BEGIN, END = "<!-- settings:begin -->\n", "<!-- settings:end -->"
@@ -15,13 +18,19 @@ UNSAID = {"model": "as above", "context_compiler_model": "the chat's", "context_
 
 def table() -> str:
     defaults = ChatSettings()
-    rows = ["| setting | default | variable | must be | |", "|---|---|---|---|---|"]
+    rows = ["| setting | default | option | variable | must be | |", "|---|---|---|---|---|---|"]
     for name, setting in SETTINGS.items():
         value = getattr(defaults, name)
         default = UNSAID[name] if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
-        cells = (f"`{name}`", default, f"`{PREFIX}{name.upper()}`", setting.must_be, setting.help)
+        option = f"`--set {name}=…`" if setting.option == "--set" else f"`{setting.option}`"
+        cells = (f"`{name}`", default, option, f"`{PREFIX}{name.upper()}`", setting.must_be, setting.help)
         rows.append(f"| {' | '.join(cells)} |")
     return "\n" + "\n".join(rows) + "\n\n"
+
+
+def test_every_option_of_the_table_is_one_of_the_command() -> None:
+    told = CliRunner().invoke(app, ["chat", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).stdout
+    assert [setting.option for setting in SETTINGS.values() if f"{setting.option} " not in told] == []
 
 
 def test_the_page_has_every_setting_as_it_is() -> None:

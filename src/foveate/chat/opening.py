@@ -58,6 +58,8 @@ class Answering:
     # What the model can read at once; None if only its provider knows.
     window: int | None = None
     tools: Sequence[Toolset] = ()
+    # What could not be had as the settings say; a chat goes on without it, and says so.
+    problems: Sequence[DiagnosticRecorded] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,8 @@ class ChatPlace:
     def opened(self, session_id: str, answering: Answering, on_problem: OnProblem = _to_nobody) -> Conversation:
         """A chat as it was left, or a new one; a transcript that cannot be written is a problem, and no more."""
         session = self._session(session_id, answering, on_problem)
+        for problem in answering.problems:
+            self._met(session, problem, on_problem)
         chat = Conversation(
             session,
             answering.driver,
@@ -131,6 +135,14 @@ class ChatPlace:
         chat.endless = self.endless(chat.session, answering, chosen.name)
         chat.session.tag(endless="on", template=chosen.name)
 
+    def resume(self, chat: Conversation, answering: Answering) -> None:
+        """Go on endlessly with the template that the chat had, or that of the settings.
+
+        Nobody names it now, so none is refused: if it is gone, the next call says so, and goes out all the same.
+        """
+        chat.endless = self.endless(chat.session, answering, self.template_of(chat.session))
+        chat.session.tag(endless="on")
+
     def budget(self, answering: Answering) -> TokenBudget:
         """The most that a request of a chat may have: as the settings say, and never more than the model can read."""
         window = answering.window or known_profile(answering.driver.name).window
@@ -160,10 +172,14 @@ class ChatPlace:
             problem = DiagnosticRecorded(
                 code="transcript_failed", phase="transcript", text=encodable(f"{error}"), subject=encodable(f"{path}")
             )
-            if problem not in _newest(session):
-                session.record(problem, time=self.clock())
-            on_problem(problem)
+            self._met(session, problem, on_problem)
             return session
+
+    def _met(self, session: Session, problem: DiagnosticRecorded, on_problem: OnProblem) -> None:
+        """Tell of a problem; what lasts is in the log once, however often the chat is opened."""
+        if problem not in _newest(session):
+            session.note(problem, time=self.clock())
+        on_problem(problem)
 
 
 def known_profile(name: str) -> ModelProfile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
@@ -50,6 +50,8 @@ class Setting(NamedTuple):
     read: Callable[[Any], Any]
     must_be: str
     help: str
+    # Of `foveate chat`; what has none of its own is given as `--set NAME=VALUE`.
+    option: str = "--set"
 
 
 def _text(value: Any) -> str:
@@ -94,11 +96,15 @@ def _folder(value: Any) -> str:
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {
-    "model": Setting(_optional_text, "a model's name or an alias", "The model that answers."),
-    "budget": Setting(_whole(500), "a number of tokens, 500 or more", "The most input tokens of a request."),
-    "reserve": Setting(_whole(0), "a number of tokens", "Tokens of a model's window that are left for its answer."),
-    "endless": Setting(_flag, "true or false", "Whether new chats begin in endless mode."),
-    "template": Setting(_text, "the name of a template", "What an endless chat keeps in view."),
+    "model": Setting(_optional_text, "a model's name or an alias", "The model that answers.", "--model"),
+    "budget": Setting(
+        _whole(500), "a number of tokens, 500 or more", "The most input tokens of a request.", "--budget"
+    ),
+    "reserve": Setting(
+        _whole(0), "a number of tokens", "Tokens of a model's window that are left for its answer.", "--reserve"
+    ),
+    "endless": Setting(_flag, "true or false", "Whether new chats begin in endless mode.", "--endless"),
+    "template": Setting(_text, "the name of a template", "What an endless chat keeps in view.", "--template"),
     "templates_folder": Setting(_folder, "a folder inside the vault", "Where a vault has its templates."),
     "steps": Setting(_whole(1), "a number, 1 or more", "The most requests for one input, tools included."),
     "context_compiler_model": Setting(
@@ -108,13 +114,19 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         _whole(0, "all"), "a number, or all", "Finished turns that stay as they were said."
     ),
     "context_compiler_recent_turns": Setting(
-        _whole(0), "a number, 0 or more", "Older turns that a template gets as `recent_turns`."
+        _whole(0), "a number, 0 or more", "Older turns that a template gets as `recent_turns`.", "--recent-turns"
     ),
     "context_compiler_recent_tool_results": Setting(
-        _whole(0), "a number, 0 or more", "Older tool results that a template gets as `tool_results`."
+        _whole(0),
+        "a number, 0 or more",
+        "Older tool results that a template gets as `tool_results`.",
+        "--recent-tool-results",
     ),
     "context_compiler_token_threshold": Setting(
-        _whole(0, "", "auto"), "a number of tokens, or auto", "Below this nothing is summarised; auto is where it pays."
+        _whole(0, "", "auto"),
+        "a number of tokens, or auto",
+        "Below this nothing is summarised; auto is where it pays.",
+        "--threshold",
     ),
     "context_compiler_reflect_every": Setting(
         _whole(0), "a number of turns; 0 is never", "Turns after which a reflection is made."
@@ -131,7 +143,7 @@ def settings_of(
     """The settings from a table of `foveate.toml`, the environment, and what a command was given."""
     unknown = [name for name in table if name not in SETTINGS]
     if unknown:
-        raise ConfigError(f"{place}: `chat.{unknown[0]}` is not known; known are {', '.join(SETTINGS)}")
+        raise ConfigError(f"{place}: `chat.{unknown[0]}` is not known; {_KNOWN}")
     values = {name: _value(f"{place}: `chat.{name}`", name, value) for name, value in table.items()}
     for name in SETTINGS:
         variable = f"{PREFIX}{name.upper()}"
@@ -139,9 +151,29 @@ def settings_of(
             values[name] = _value(f"`{variable}`", name, environ[variable])
     for name, value in (given or {}).items():
         if value is not None:
-            values[name] = _value(f"`--{name.replace('_', '-')}`", name, value)
+            values[name] = _value(_option(name), name, value)
     known = {one.name for one in fields(ChatSettings)}
     return ChatSettings(**{name: value for name, value in values.items() if name in known})
+
+
+def pairs_of(given: Iterable[str]) -> dict[str, str]:
+    """Settings that are written NAME=VALUE, as `--set` takes them."""
+    pairs: dict[str, str] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in SETTINGS:
+            raise ConfigError(f"`--set` must be NAME=VALUE with a setting's name, got {pair!r}; {_KNOWN}")
+        pairs[name] = value
+    return pairs
+
+
+_KNOWN: Final = f"known are {', '.join(SETTINGS)}"
+
+
+def _option(name: str) -> str:
+    option = SETTINGS[name].option
+    return f"`--set {name}`" if option == "--set" else f"`{option}`"
 
 
 def _value(option: str, name: str, value: Any) -> Any:

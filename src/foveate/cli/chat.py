@@ -15,6 +15,7 @@ from foveate.cli.store import StorePlace, SystemPlace, opened
 from foveate.errors import ConfigError
 
 if TYPE_CHECKING:
+    from foveate.integrations.chats import Chats
     from foveate.log.events import DiagnosticRecorded
 
 Vault = Annotated[
@@ -26,6 +27,26 @@ Vault = Annotated[
         help="A folder of notes: the model may read it, transcripts and templates of your own are in its AssistantMD.",
         show_default=False,
     ),
+]
+Reserve = Annotated[
+    str | None,
+    typer.Option("--reserve", metavar="TOKENS", help="What is left of a model's window for its answer."),
+]
+Threshold = Annotated[
+    str | None,
+    typer.Option("--threshold", metavar="TOKENS", help="Below this nothing is summarised; `auto` is where it pays."),
+]
+RecentTurns = Annotated[
+    str | None,
+    typer.Option("--recent-turns", metavar="N", help="Older turns that a template gets."),
+]
+RecentToolResults = Annotated[
+    str | None,
+    typer.Option("--recent-tool-results", metavar="N", help="Older tool results that a template gets."),
+]
+Further = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any other setting of chats, such as steps=40; may be repeated."),
 ]
 
 
@@ -45,6 +66,11 @@ def chat_command(
     budget: Annotated[
         int | None, typer.Option("--budget", metavar="TOKENS", min=500, help="The most input tokens of a request.")
     ] = None,
+    reserve: Reserve = None,
+    threshold: Threshold = None,
+    recent_turns: RecentTurns = None,
+    recent_tool_results: RecentToolResults = None,
+    further: Further = None,
     project: Annotated[
         str | None,
         typer.Option("--project", metavar="NAME", help="Also show the model what this project knows for an input."),
@@ -58,25 +84,45 @@ def chat_command(
 
     Example: foveate chat --endless --template chat --vault ~/notes
     """
-    given = {"model": model, "budget": budget, "template": template}
+    named = {
+        "model": model,
+        "budget": budget,
+        "template": template,
+        "reserve": reserve,
+        "context_compiler_token_threshold": threshold,
+        "context_compiler_recent_turns": recent_turns,
+        "context_compiler_recent_tool_results": recent_tool_results,
+    }
     is_answered = True
     with reported(), opened(store, system, create=True) as found:
         if template is not None and endless is False:
             raise ConfigError("`--template` is for endless chats; leave out `--no-endless`, or the template")
         # Not on top: `--help` need not wait for it.
-        from foveate.cli.chat_screen import ChatScreen
+        from foveate.chat.settings import pairs_of
         from foveate.integrations.chats import chats_of
 
+        given = pairs_of(further or ()) | {name: value for name, value in named.items() if value is not None}
         chats = chats_of(found, vault=vault, system=Path(system) if system else None, given=given, project=project)
-        with chats.answering() as (chosen, by):
-            say(f"{chosen.name} answers: {chosen.why}")
-            problems: list[DiagnosticRecorded] = []
-            chat = chats.place.opened(session, by, problems.append)
-            with chat.session:
-                if endless is not None or template is not None:
-                    wanted = template or chats.place.template_of(chat.session)
-                    chats.place.switch(chat, by, template=None if endless is False else wanted)
-                is_answered = ChatScreen(chats.place, chat, by, problems=problems).run()
+        is_answered = _held(chats, session, endless=endless, template=template)
     if not is_answered and not sys.stdin.isatty():
         # A program that asks by a pipe has no other way to know.
         raise typer.Exit(BAD_INPUT)
+
+
+def _held(chats: Chats, session: str, *, endless: bool | None, template: str | None) -> bool:
+    """Hold a chat until somebody leaves; whether what was said last was answered."""
+    # Not on top, as above.
+    from foveate.cli.chat_screen import ChatScreen
+
+    with chats.answering() as (chosen, by):
+        say(f"{chosen.name} answers: {chosen.why}")
+        problems: list[DiagnosticRecorded] = []
+        chat = chats.place.opened(session, by, problems.append)
+        with chat.session:
+            if endless is False:
+                chats.place.switch(chat, by, template=None)
+            elif template is not None:
+                chats.place.switch(chat, by, template=template)
+            elif endless:
+                chats.place.resume(chat, by)
+            return ChatScreen(chats.place, chat, by, problems=problems).run()

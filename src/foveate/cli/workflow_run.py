@@ -200,6 +200,8 @@ class _Models:
                 place = replace(place, settings=replace(place.settings, model=alias))
             chosen, by = self._stack.enter_context(self._chats._replace(place=place).answering())
             say(f"  {chosen.name} answers: {chosen.why}")
+            for problem in by.problems:
+                say(f"  ! {problem.text}")
             self._begun[alias] = by
         return self._begun[alias]
 

@@ -16,24 +16,33 @@ from foveate.chat.endless import Computed, Named
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.opening import Answering, ChatPlace
 from foveate.chat.settings import settings_of
-from foveate.errors import ConfigError
+from foveate.errors import ConfigError, FoveateError, TemplateError
 from foveate.integrations.models import LOCAL, Chosen, chosen_for_chat, driver_for, window_of
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.models import ContextTask
 from foveate.knowledge.render import rendered
 from foveate.knowledge.sources import context_of
 from foveate.lab.config import Config, config_at
+from foveate.log.events import DiagnosticRecorded
+from foveate.log.text import encodable
 from foveate.store import Store
 from foveate.workflow.workspace import Workspace
 
 _COMPUTED = 800
+_WRITER = "context_compiler_model"
 
 
 class Chats(NamedTuple):
-    """Where chats are, and what `foveate.toml` says besides."""
+    """Where chats are, and what `foveate.toml` says besides.
+
+    `named` are the settings that a command was given: what is wrong with one is refused, since who named it is there to
+    correct it. What file and environment say is gone on without.
+    """
 
     place: ChatPlace
     config: Config
+    named: frozenset[str] = frozenset()
+    problems: tuple[DiagnosticRecorded, ...] = ()
 
     @contextmanager
     def answering(self) -> Generator[tuple[Chosen, Answering], None, None]:
@@ -42,17 +51,31 @@ class Chats(NamedTuple):
         chosen = chosen_for_chat(settings.model, aliases, os.environ)
         with ExitStack() as stack:
             driver = stack.enter_context(driver_for(chosen.name, talks=True))
-            writer = None
-            if settings.context_compiler_model:
-                other = aliases.get(settings.context_compiler_model, settings.context_compiler_model)
-                writer = driver if other == chosen.name else stack.enter_context(driver_for(other))
-            elif chosen.name != LOCAL:
-                writer = driver
+            writer, problems = self._writer(chosen.name, driver, stack)
             # The small model takes a tool for a suggestion, and neither its calls nor its summaries are of use.
             tools = () if chosen.name == LOCAL or vault is None else (Workspace(vault, writable=False),)
             named = _named({chosen.name: driver}, aliases, stack)
             window = window_of(chosen.name)
-            yield chosen, Answering(driver=driver, writer=writer, named=named, window=window, tools=tools)
+            by = Answering(driver=driver, writer=writer, named=named, window=window, tools=tools, problems=problems)
+            yield chosen, by
+
+    def _writer(
+        self, chosen: str, driver: Driver, stack: ExitStack
+    ) -> tuple[Driver | None, tuple[DiagnosticRecorded, ...]]:
+        """Who writes summaries, and what is wrong with who should."""
+        own = driver if chosen != LOCAL else None
+        wanted = self.place.settings.context_compiler_model
+        if not wanted:
+            return own, self.problems
+        name = self.config.models.get(wanted, wanted)
+        try:
+            return (driver if name == chosen else stack.enter_context(driver_for(name))), self.problems
+        except FoveateError as error:
+            if _WRITER in self.named:
+                raise
+            instead = "the chat's own model writes" if own is not None else "rules make"
+            text = f"`{_WRITER}` is {wanted!r}: {error}; {instead} summaries until it is corrected"
+            return own, (*self.problems, _problem("summary_model_failed", "summarise", text, wanted))
 
 
 def chats_of(
@@ -71,9 +94,20 @@ def chats_of(
     config = config_at()
     settings = settings_of(config.chat, place=str(config.path or "foveate.toml"), environ=os.environ, given=given)
     folders = TemplateFolders(vault, system or _beside(store), settings.templates_folder)
-    folders.seed()
+    problems: tuple[DiagnosticRecorded, ...] = ()
+    try:
+        folders.seed()
+    except TemplateError as error:
+        # Those of the vault are there all the same, and without any the history is sent.
+        problems = (_problem("template_failed", error.phase, f"{error}", error.pointer or "system"),)
     computed = _known(Knowledge(store, project), config) if project else None
-    return Chats(ChatPlace(store=store, folders=folders, settings=settings, computed=computed), config)
+    named = frozenset(name for name, value in (given or {}).items() if value is not None)
+    place = ChatPlace(store=store, folders=folders, settings=settings, computed=computed)
+    return Chats(place, config, named, problems)
+
+
+def _problem(code: str, phase: str, text: str, subject: str) -> DiagnosticRecorded:
+    return DiagnosticRecorded(code=code, phase=phase, text=encodable(text), subject=encodable(subject))
 
 
 def _named(known: dict[str, Driver], aliases: Mapping[str, str], stack: ExitStack) -> Named:
