@@ -319,7 +319,7 @@ def test_without_a_model_the_conversation_is_still_there(
         session.tag(endless="off")
     with serving(tmp_path / "a.db", "--system", str(tmp_path / "system")) as address, looking(browser, address) as look:
         page = look.at("/chat")
-        assert "`chat.nonsense` is not known" in look.see(".refusal").inner_text()
+        assert "chat.nonsense is not known" in look.see(".refusal").inner_text()
         assert page.locator(".turn.user").count() == 50
         look.see(".turn:has-text('message 4999')")
         page.click("button:has-text('Show earlier turns')")
