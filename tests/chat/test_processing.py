@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ from pydantic_ai import Agent
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
     ModelResponse,
     SystemPromptPart,
     TextPart,
@@ -20,8 +24,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tests.chat.talking import folders_in
 
+from foveate import Session
 from foveate.chat.processing import CompilingHistory, build_compiling_history_processor
 from foveate.integrations.pydantic_ai import EndlessHistory
+from foveate.log.events import DiagnosticRecorded
 
 
 class Agents:
@@ -59,7 +65,9 @@ async def test_requests_are_short_and_valid_however_long_the_history(tmp_path: P
         result = await agents.agent.run(f"Question {turn}: never eat nuts. {'talk ' * 30}", message_history=said)
         said = result.all_messages()
     assert history.failure is None
-    assert len(history.session.messages) == 25 * 4, "the session has all of it"
+    # One is the system prompt; who only processes a history hears an answer when it is part of one.
+    expected = 25 * 4 + (kind is EndlessHistory)
+    assert len(history.session.messages) == expected, "the session has all of it"
     assert all(history.session.call(number).tokens <= 2_500 for number in range(1, 51))
     if kind is EndlessHistory:
         assert len(said) == 25 * 4, "the agent's own history stays whole"
@@ -80,7 +88,81 @@ async def test_another_conversation_begins_another_session(tmp_path: Path) -> No
     first = history.session
     await agents.agent.run("Two")
     assert history.session is not first
-    assert history.session.messages[0].text != first.messages[0].text or len(history.session.messages) == 4
+    assert [message.text for message in history.session.messages if message.role == "user"] == ["Two"]
+    assert [message.text for message in first.messages if message.role == "user"] == ["One"]
+    assert history.diagnostics == (), "nobody asked for one session"
+
+
+@pytest.mark.parametrize("kind", [EndlessHistory, ProcessHistory])
+async def test_a_session_in_a_store_goes_on_in_another_process(tmp_path: Path, kind: Any) -> None:
+    """The agent's history, kept by whom it may be, is known again: what is new is stored, and nothing twice."""
+    said = b"[]"
+    for turn in range(12):
+        with Session.open(tmp_path / "agent.db", "talk", budget=2_500) as durable:
+            history = processor(tmp_path, session=durable)
+            agents = Agents(kind(history))
+            for question in (f"Question {turn}: {'talk ' * 30}", f"More of {turn}"):
+                result = await agents.agent.run(question, message_history=ModelMessagesTypeAdapter.validate_json(said))
+                said = ModelMessagesTypeAdapter.dump_json(result.all_messages())
+            assert history.session is durable
+            assert {one.code for one in history.diagnostics} <= {"reduction_declined"}
+    with Session.open(tmp_path / "agent.db", "talk") as kept:
+        roles = [message.role for message in kept.messages]
+    expected = ["system", *["user", "assistant", "tool", "assistant"] * 24]
+    assert roles == (expected if kind is EndlessHistory else expected[:-1])
+
+
+async def test_an_answer_is_in_the_store_as_soon_as_it_is_given(tmp_path: Path) -> None:
+    with Session.open(tmp_path / "agent.db", "talk", budget=2_500) as durable:
+        result = await Agents(EndlessHistory(processor(tmp_path, session=durable))).agent.run("One")
+    with Session.open(tmp_path / "agent.db", "talk") as kept:
+        assert kept.messages[-1].text == result.output
+
+
+async def test_a_history_that_is_not_that_of_the_session_given_is_said(tmp_path: Path) -> None:
+    """The call goes out; that it is not kept in the store is said there and here."""
+    with Session.open(tmp_path / "agent.db", "talk", budget=2_500) as durable:
+        history = processor(tmp_path, session=durable)
+        agents = Agents(EndlessHistory(history))
+        await agents.agent.run("One")
+        await agents.agent.run("Two")
+        assert history.session is not durable
+        for session in (durable, history.session):
+            noted = [event.body for event in session.events if isinstance(event.body, DiagnosticRecorded)]
+            assert [one.code for one in noted] == ["history_unknown"]
+        assert "no continuation of session 'talk'" in history.diagnostics[0].text
+
+
+async def test_a_reply_that_was_changed_on_its_way_is_not_kept_twice(tmp_path: Path) -> None:
+    history = processor(tmp_path)
+    asked = [ModelRequest(parts=[UserPromptPart("One")])]
+    await history.view(asked)
+    history.heard(ModelResponse(parts=[TextPart("as it was")]))
+    await history.view([*asked, ModelResponse(parts=[TextPart("edited")]), ModelRequest(parts=[UserPromptPart("Two")])])
+    assert [message.text for message in history.session.messages] == ["One", "as it was", "Two"]
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_a_store_that_fails_costs_no_budget(tmp_path: Path, *, is_closed: bool) -> None:
+    """However the session fails, a request is within its budget, and what went wrong can be asked for."""
+    path = tmp_path / "agent.db"
+    durable = Session.open(path, "talk", budget=2_500)
+    history = processor(tmp_path, session=durable)
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'is full'); END")
+    if is_closed:
+        durable.close()
+    said: list[ModelMessage] = []
+    for turn in range(60):
+        said += [ModelRequest(parts=[UserPromptPart(f"{turn} {'talk ' * 60}")])]
+        said += [ModelResponse(parts=[TextPart(f"{turn} {'word ' * 60}")])]
+    said += [ModelRequest(parts=[UserPromptPart("And now?")])]
+    sent = await history(said)
+    assert "And now?" in str(sent[-1])
+    counted = Session(budget=100_000)
+    counted.extend(sent)
+    assert counted.compile().tokens <= 2_500
+    assert [one.code for one in history.diagnostics] == ["history_failed" if is_closed else "store_failed"]
 
 
 async def test_a_template_that_is_missing_costs_no_call(tmp_path: Path) -> None:

@@ -344,7 +344,7 @@ def _with_call(response: ModelResponse) -> ModelResponse:
 class EndlessHistory(AbstractCapability[Any]):
     """For `Agent(capabilities=[…])`: each request is the view of a template, and the agent's history stays whole.
 
-    `history` is what `build_compiling_history_processor` makes.
+    `history` is what `build_compiling_history_processor` makes; unlike that alone, this hears each answer at once.
     """
 
     history: CompilingHistory = field(default_factory=build_compiling_history_processor)
@@ -355,6 +355,11 @@ class EndlessHistory(AbstractCapability[Any]):
         """The request with other messages."""
         tools = [_declared(tool) for tool in request_context.model_request_parameters.function_tools]
         return replace(request_context, messages=await self.history.view(request_context.messages, tools))
+
+    async def after_model_request(self, ctx: RunContext[Any], *, response: ModelResponse, **_: Any) -> ModelResponse:
+        """The response as it is; the session has it from here on."""
+        self.history.heard(response)
+        return response
 
 
 def _declared(tool: ToolDefinition) -> dict[str, Any]:
@@ -375,10 +380,9 @@ class _PydanticAIBridge:
     def to_data(self, objects: Sequence[Any], /) -> list[Any]:
         """The JSON data of messages."""
         try:
-            dumped: list[Any] = ModelMessagesTypeAdapter.dump_python(list(objects), mode="json")
+            return list(ModelMessagesTypeAdapter.dump_python(list(objects), mode="json"))
         except PydanticSerializationError as error:
             raise MessageError(f"only plain JSON can be stored: {error}") from error
-        return dumped
 
     def to_objects(self, data: Any, /) -> list[ModelMessage]:
         """The messages of JSON data."""
