@@ -16,8 +16,8 @@ from foveate.log.sections import ContextSection
 from foveate.session import Session
 from foveate.store import Store
 from foveate.transforms import Summarise
-from foveate.transforms.compose import HEADING
-from foveate.views.draft import Draft, PassContext
+from foveate.transforms.compose import HEADING, Compose
+from foveate.views.draft import Draft, Pass, PassContext, PlainPass
 from foveate.views.timeline import Timeline
 
 _REASON: Final = "somebody wants to see what the template makes of it"
@@ -53,9 +53,28 @@ def tried(store: Store, session_id: str, template: Template, terms: Terms, budge
 
 def _viewed(session: Session, template: Template, keeping: Keeping) -> CompiledContext:
     policy = endless_policy(template, keeping)
-    passes = tuple(_Unwritten(stage=one) if isinstance(one, Summarise) else one for one in policy.passes)
-    session.use(replace(policy, passes=passes, when=_now))
+    session.use(replace(policy, passes=tuple(map(_tried, policy.passes)), when=_now))
     return session.preview(sections=_sections(template))
+
+
+def _tried(one: Pass | PlainPass) -> Pass | PlainPass:
+    if isinstance(one, Compose):
+        return _Composed(stage=one)
+    return _Unwritten(stage=one) if isinstance(one, Summarise) else one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Composed:
+    """Composes now, though no turn begins: it is the form that is to be seen."""
+
+    stage: Compose
+    name: str = "compose"
+
+    def needed(self, _draft: Draft, _ctx: PassContext, /) -> bool:
+        return True
+
+    def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
+        return self.stage(draft, ctx)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
