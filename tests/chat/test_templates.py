@@ -279,3 +279,35 @@ def test_any_content_is_a_template_or_a_template_error(content: str | bytes):
         assert len(read.form_lines) == (read.form.count("\n") + 1 if read.form else 0)
         lines = read.text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
         assert [lines[number - 1] for number in read.form_lines] == (read.form.split("\n") if read.form else [])
+
+
+@pytest.mark.parametrize("heading", ["Context Instructions", "Chat Instructions"])
+def test_a_placeholder_in_instructions_is_noted_with_its_line(heading: str):
+    """A model gets them as they are written, which nobody means who writes a placeholder."""
+    read = template(f"---\nmodel: x\n---\n## {heading}\nIt is about {{{{ topic }}}}.\n\n## Form\n{{{{ ledger }}}}\n")
+
+    (note,) = read.notes
+    assert note.startswith(f"line 5: `{{{{ topic }}}}` stands in the {heading.lower()}, which a model gets as they are")
+    assert note.endswith("move it below a heading of its own, where it is filled in")
+
+
+@pytest.mark.parametrize("said", ["Write `{{ topic }}` nowhere.", "Use {{ mustache }}.", "About the topic."])
+def test_what_is_no_placeholder_in_instructions_is_not_noted(said: str):
+    """Quoted ones are spoken of, and other names are other programs'."""
+    assert template(f"## Context Instructions\n{said}\n\n## Form\n{{{{ ledger }}}}\n").notes == ()
+
+
+def test_a_form_below_the_contract_needs_no_heading():
+    """It has placeholders, so it is no instruction."""
+    text = "## Context Instructions\nWrite little.\n\n~~~yaml\ntopic: text\n~~~\n\nTopic: {{ topic }}\n{{ ledger }}\n"
+    read = template(text)
+
+    assert read.context_instructions == "Write little."
+    assert (read.form, read.form_lines) == ("Topic: {{ topic }}\n{{ ledger }}", (8, 9))
+    assert (read.contract, read.notes) == ({"topic": "text"}, ())
+
+
+def test_instructions_below_the_contract_stay_instructions():
+    """Without a placeholder there is nothing to fill in."""
+    text = "## Context Instructions\nWrite little.\n~~~yaml\ntopic: text\n~~~\nNo names.\n\n## Form\n{{ ledger }}\n"
+    assert template(text).context_instructions == "Write little.\nNo names."

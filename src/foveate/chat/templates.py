@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Final, Literal
 from foveate.chat.front import Front, Refresh, front_of
 from foveate.chat.plain import Kind, UnreadableError, kinds_said, read_json, read_yaml
 from foveate.chat.sandbox import FormError, names_used
-from foveate.chat.sections import Block, blocks_in, sections_in
+from foveate.chat.sections import Block, Section, blocks_in, sections_in
 from foveate.errors import TemplateError
 
 Source = Literal["vault", "system"]
@@ -33,6 +34,9 @@ MOST_BYTES: Final = 100_000
 _CHAT: Final = "chat instructions"
 _CONTEXT: Final = "context instructions"
 _LABELS: Final = ("yaml", "yml", "json", "")
+_TAGS: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
+_NAMES: Final = re.compile(r"[a-z_]+")
+_QUOTED: Final = re.compile(r"`[^`]*`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +103,11 @@ def template_of(content: bytes, *, name: str, source: Source, path: Path) -> Tem
     front, start, notes = _front(lines, path, pointer)
     body = lines[start:]
     found, found_notes = _contract(body)
-    form, instructions = _parted(body, found[0] if found else None)
+    form, parts = _parted(body, found[0] if found else None)
+    instructions = {kind: "\n\n".join(_text(body, part) for part in said) for kind, said in parts.items()}
+    notes += [
+        note for kind, said in parts.items() for part in said for note in _instruction_notes(kind, body, part, start)
+    ]
     form_text = "\n".join(body[place] for place in form)
     return Template(
         name=name,
@@ -176,25 +184,49 @@ def _contract(body: Sequence[str]) -> tuple[tuple[Block, dict[str, Kind]] | None
     return None, notes
 
 
-def _parted(body: Sequence[str], contract: Block | None) -> tuple[list[int], dict[str, str]]:
-    """The places of the lines that make the form, and the instructions by heading."""
+def _parted(body: Sequence[str], contract: Block | None) -> tuple[list[int], dict[str, list[list[int]]]]:
+    """The places of the lines that make the form, and of those that are instructions, by heading."""
     cut = range(contract.first, contract.end) if contract is not None else range(0)
     form: list[int] = []
-    instructions: dict[str, str] = {_CHAT: "", _CONTEXT: ""}
+    instructions: dict[str, list[list[int]]] = {_CHAT: [], _CONTEXT: []}
     for section in sections_in(body):
         kind = " ".join(section.heading.lower().rstrip(":").split())
         if kind in instructions:
             # Who writes a summary is given the contract apart.
-            kept = [place for place in range(section.body, section.end) if place not in cut or kind == _CHAT]
-            said = "\n".join(body[place] for place in _within_blank_ends(body, kept))
-            instructions[kind] = f"{instructions[kind]}\n\n{said}" if instructions[kind] else said
-            form += range(section.first, section.body - 1)
+            end = _instructions_end(body, section, cut)
+            kept = [place for place in range(section.body, end) if place not in cut or kind == _CHAT]
+            instructions[kind].append(_within_blank_ends(body, kept))
+            form += [*range(section.first, section.body - 1), *range(end, section.end)]
             continue
         kept = [place for place in range(section.first, section.end) if place not in cut]
         # A heading that stood over the contract alone stands over nothing now.
         alone = section.body <= cut.start < section.end and _blank(body, {*kept} - {section.body - 1})
         form += [] if alone else kept
     return _within_blank_ends(body, form), instructions
+
+
+def _instructions_end(body: Sequence[str], section: Section, contract: range) -> int:
+    """Where instructions end: with their section, unless the form follows on their contract without a heading."""
+    if not section.body <= contract.start < section.end:
+        return section.end
+    below = range(contract.stop, section.end)
+    return contract.stop if any("{{" in body[place] or "{%" in body[place] for place in below) else section.end
+
+
+def _instruction_notes(kind: str, body: Sequence[str], places: Sequence[int], start: int) -> Iterator[str]:
+    """What is not filled in where it stands: instructions go to a model as they are written."""
+    for place in places:
+        # What is quoted is spoken of.
+        for tag in _TAGS.findall(_QUOTED.sub("", body[place])):
+            if set(PLACEHOLDERS) & set(_NAMES.findall(tag)):
+                yield (
+                    f"line {start + place + 1}: `{tag}` stands in the {kind}, which a model gets as they are written; "
+                    "move it below a heading of its own, where it is filled in"
+                )
+
+
+def _text(body: Sequence[str], places: Iterable[int]) -> str:
+    return "\n".join(body[place] for place in places)
 
 
 def _form_notes(form: str, lines: Sequence[int]) -> list[str]:
