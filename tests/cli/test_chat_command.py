@@ -225,6 +225,26 @@ def test_a_transcript_that_cannot_be_written_costs_nothing_but_itself(model: Scr
     assert sum(getattr(body, "code", "") == "transcript_failed" for body in bodies) == 1
 
 
+def test_notes_in_a_transcript_are_left_there_and_it_goes_on_beside_them(model: ScriptedModel, scene: Scene) -> None:
+    """Said in plain words, while one chats and when one comes back."""
+    written = scene.vault / "AssistantMD" / "Chats" / "chat.md"
+
+    def annotate(number: int) -> None:
+        if number == 2:
+            with written.open("a") as file:
+                file.write("My own note.\n")
+
+    model.before = annotate
+    done = chat("one", "two", "/transcript", options=("--vault", "vault"))
+    in_order(done.stdout, "! transcript (", "chat.md): somebody else wrote in it", "it is in ", "/chat-2.md")
+    assert "TranscriptFile" not in done.stdout
+    again = chat("three", options=("--vault", "vault"))
+    in_order(again.stdout, "the transcript goes on in ", "/chat-2.md", "You said: three")
+    assert "\n! " not in again.stdout
+    assert written.read_text().endswith("My own note.\n")
+    assert "> You said: three" in written.with_name("chat-2.md").read_text()
+
+
 def test_what_others_wrote_moves_no_cursor(model: ScriptedModel) -> None:
     odd = "red \x1b[31m and \x00 bell \x07 and 한국어"
     done = chat(odd, "/context", "/recall m1", "/transcript")
@@ -253,7 +273,10 @@ def test_a_setting_that_cannot_work_is_named(
 
 def test_an_input_of_a_megabyte_is_refused_with_numbers_and_the_chat_goes_on(model: ScriptedModel) -> None:
     done = chat("word " * 200_000, "still there?")
-    in_order(done.stdout, "what must be sent needs", "but `budget` is 16000", "You said: still there?")
+    in_order(
+        done.stdout, "what must be sent needs", "but `budget` is 16000", "larger `--budget`", "You said: still there?"
+    )
+    assert "/retry" not in done.stdout.partition("\n")[2], "that would fail in the same way"
 
 
 def test_a_terminal_streams_takes_long_lines_and_can_be_interrupted(model: ScriptedModel, tmp_path: Path) -> None:
@@ -283,7 +306,9 @@ def test_a_terminal_streams_takes_long_lines_and_can_be_interrupted(model: Scrip
     terminal.kill()
     free.set()
     again = chat("/recall m1", "/retry")
-    in_order(again.stdout, "5 messages", "x" * 9_000 + "end", "You said: are you slow?")
+    in_order(
+        again.stdout, "5 messages", "no answer yet; /retry asks for it", "x" * 9_000 + "end", "You said: are you slow?"
+    )
 
 
 def test_a_text_pasted_where_lines_cannot_be_edited_is_one_message_too(

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -22,7 +23,7 @@ from foveate import ConfigError, Session
 from foveate.log.events import DiagnosticRecorded, Event, MessageAppended, Tagged
 from foveate.log.messages import Media, Message, MessageMeta, Text, Thinking, ToolCall, ToolResult, text_message
 from foveate.sample import coding_session
-from foveate.session.transcript import Transcript, TranscriptFile, transcript_text
+from foveate.session.transcript import Transcript, TranscriptFile, newest, transcript_text
 
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
@@ -555,7 +556,7 @@ def test_a_removed_file_is_written_again(tmp_path: Path) -> None:
 
 
 def test_a_file_that_somebody_else_wrote_to_is_left_to_them(tmp_path: Path) -> None:
-    """What they wrote is not overwritten; the log says so once."""
+    """What they wrote is not overwritten; the transcript goes on beside it, whole, and the log says so once."""
     path = tmp_path / "t.md"
     session = session_of([user("a")])
     TranscriptFile(path).attach(session)
@@ -565,7 +566,31 @@ def test_a_file_that_somebody_else_wrote_to_is_left_to_them(tmp_path: Path) -> N
 
     assert path.read_bytes() == before
     assert len(diagnostics(session)) == 1
-    assert "is not the transcript of this session" in diagnostics(session)[0]
+    beside = tmp_path / "t-2.md"
+    assert diagnostics(session) == [
+        f"somebody else wrote in it, and it was left as it is; the transcript goes on in {str(beside)!r}"
+    ]
+    assert beside.read_text(encoding="utf-8") == transcript_text(session.events)
+    assert newest(path, session.id) == beside
+
+
+def test_a_note_in_a_transcript_does_not_end_it_for_those_who_open_the_session_later(tmp_path: Path) -> None:
+    """They go on beside it, again and again; a file that is another session's is passed over, and nothing is lost."""
+    path, other, third = (tmp_path / name for name in ("t.md", "t-2.md", "t-3.md"))
+    options: dict[str, Any] = {"transcript": path, "budget": 4_000}
+    with Session.open(tmp_path / "s.db", "t", **options) as session:
+        session.append(user("a"))
+    noted = path.read_text(encoding="utf-8") + "my notes"
+    path.write_text(noted, encoding="utf-8")
+    other.write_text("# Session `t-2`\n\nAnother one.", encoding="utf-8")
+    for text in ("b", "c"):
+        with Session.open(tmp_path / "s.db", "t", **options) as session:
+            session.append(user(text))
+            assert third.read_text(encoding="utf-8") == transcript_text(session.events)
+    assert len(diagnostics(session)) == 1
+    assert path.read_text(encoding="utf-8") == noted
+    assert newest(path, "t") == third
+    assert newest(path, "nobody") == path
 
 
 def test_two_that_follow_one_session_write_one_file(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -87,6 +88,7 @@ class ChatScreen:
         self._say(f"chat {session.id} · {said} · {how} · /help", "dim")
         for problem in self._problems:
             self._noted(problem)
+        self._reopened()
         while (line := self._read()) is not None:
             text = line.strip()
             if text in ("/quit", "/exit"):
@@ -101,6 +103,26 @@ class ChatScreen:
         if not session.close():
             self._say("! record: the store still cannot be written; what was said since it failed is not in it", "red")
         return self._is_answered
+
+    def _reopened(self) -> None:
+        """Say what somebody who comes back cannot know."""
+        path = self._transcript_path()
+        if path is not None and path != self._place.transcript_of(self._chat.session.id):
+            self._say(f"the transcript goes on in {shlex.quote(str(path))}", "dim")
+        if self._is_owed():
+            self._say("what was said last has no answer yet; /retry asks for it", "yellow")
+
+    def _is_owed(self) -> bool:
+        """Whether an answer is missing."""
+        messages = self._chat.session.messages
+        return bool(messages) and (messages[-1].role != "assistant" or bool(open_calls(messages)))
+
+    def _transcript_path(self) -> Path | None:
+        # Not on top: it takes a while to import.
+        from foveate.session.transcript import newest
+
+        given = self._place.transcript_of(self._chat.session.id)
+        return newest(given, self._chat.session.id) if given is not None else None
 
     def _do(self, text: str, *, is_command: bool) -> None:
         if not is_command:
@@ -139,7 +161,12 @@ class ChatScreen:
         except KeyboardInterrupt:
             self._say("stopped; what was said is kept, /retry asks again", "yellow")
             return
-        except (DriverError, BudgetError) as error:
+        except BudgetError as error:
+            self._say(f"✗ {error}", "red")
+            # Asked again, it would be as large as it is.
+            self._say("what was said is kept; say it shorter, or come back with a larger `--budget`", "dim")
+            return
+        except DriverError as error:
             self._say(f"✗ {error}", "red")
             self._say("what was said is kept; /retry asks again", "dim")
             return
@@ -248,13 +275,12 @@ class ChatScreen:
         from foveate.session.transcript import transcript_text
 
         self._console.print(Text(printable_lines(transcript_text(self._chat.session.events))))
-        path = self._place.transcript_of(self._chat.session.id)
+        path = self._transcript_path()
         if path is not None and not self._problems:
             self._say(f"it is in {shlex.quote(str(path))}", "dim")
 
     def _retry(self, _: str) -> None:
-        messages = self._chat.session.messages
-        if messages and (messages[-1].role != "assistant" or open_calls(messages)):
+        if self._is_owed():
             self._hear(None)
         else:
             self._say("✗ there is nothing to be answered; say something", "red")

@@ -84,10 +84,9 @@ def _follow(session: Session, transcript: str | Path) -> None:
     try:
         file.attach(session)
     except ConfigError:
-        # Another process may have written to both since the session was read.
-        if not session.refresh():
-            raise
-        file.attach(session)
+        # Another process may have written to both since the session was read; else it was somebody else.
+        session.refresh()
+        file.attach(session, beside=True)
 
 
 def _counter(options: Mapping[str, Any], recorded: str | None) -> TokenCounter:

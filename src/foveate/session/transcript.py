@@ -21,11 +21,12 @@ import msgspec
 
 from foveate.errors import ConfigError
 from foveate.log.context import AgentContext
-from foveate.log.events import Body, Event, ExecutionStarted, FramingSet, MessageAppended
+from foveate.log.events import Body, DiagnosticRecorded, Event, ExecutionStarted, FramingSet, MessageAppended
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 from foveate.log.semantics import parsed_arguments, understood
 from foveate.log.text import encodable
 from foveate.recall.readable import readable_call
+from foveate.session.quoting import quoted
 from foveate.views.ledger import error_line
 
 # In characters: of a longer output the beginning and the end are shown.
@@ -70,13 +71,13 @@ class Transcript:
                 yield "---"
             case FramingSet(system=str() as system) if system != self._system:
                 self._system = system
-                yield _folded(f"System prompt ({_size(system)})", _quoted(system))
+                yield _folded(f"System prompt ({_size(system)})", quoted(system))
             case _:
                 return
 
     def _message(self, message: Message, time: float | None) -> Iterator[str]:
         if message.role == "system":
-            yield _folded(f"System message ({_size(message.text)})", _quoted(message.text))
+            yield _folded(f"System message ({_size(message.text)})", quoted(message.text))
             return
         self._said = True
         speaker = "You" if message.role == "user" else "Assistant"
@@ -86,9 +87,9 @@ class Transcript:
         for part in message.parts:
             match part:
                 case Text(text=text) if text.strip():
-                    yield _quoted(text)
+                    yield quoted(text)
                 case Thinking(text=text) if text.strip():
-                    yield _folded(f"Thinking ({_size(text)})", _quoted(text))
+                    yield _folded(f"Thinking ({_size(text)})", quoted(text))
                 case Media():
                     yield _named(part)
                 case ToolCall():
@@ -126,16 +127,25 @@ class Followed(Protocol):
         """Call `observer` with every event from here on; returns a way to stop."""
         ...
 
+    def note(self, *bodies: Body) -> None:
+        """Append events, if they can be written."""
+        ...
+
+
+class _OtherError(ConfigError):
+    """A file with something else in it."""
+
 
 class TranscriptFile:
     """A Markdown file that follows a session: always the transcript of its log, never more, never changed.
 
     Every byte has one place, which follows from the log alone, and nothing is written where something else stands. So
-    several processes may write the transcript of a session they share, and what failed once is made up for later.
+    several processes may write the transcript of a session they share, and what failed once is made up for later. If
+    somebody else writes in the file, it is left to them, and the transcript goes on beside it, whole: `talk-2.md`.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self._given = self.path = Path(path)
         self._session: Followed | None = None
         self._stop: Callable[[], None] | None = None
         # What was wrong when the file was last written to.
@@ -145,15 +155,17 @@ class TranscriptFile:
     def __repr__(self) -> str:
         return f"TranscriptFile({str(self.path)!r})"
 
-    def attach(self, session: Followed) -> None:
+    def attach(self, session: Followed, *, beside: bool = False) -> None:
         """Bring the file up to date with the session's log, and keep it so.
 
-        A file that is the beginning of the transcript is continued; any other is refused with a `ConfigError`.
+        A file that is the beginning of the transcript is continued; any other is refused with a `ConfigError`. With
+        `beside`, one that was a transcript until somebody else wrote in it is left to them, for one beside it.
         """
         if self._session is not None:
             raise ConfigError(f"{self!r} follows a session already; make another one for another session")
+        self.path = self._given
         self._begin()
-        self._write(session.context, alone=True)
+        self._follow(session, alone=True, beside=beside)
         self._session = session
         self._stop = session.subscribe(self._told)
 
@@ -175,14 +187,32 @@ class TranscriptFile:
         if self._session is None or not isinstance(event.body, _SHOWN):
             return
         try:
-            self._write(self._session.context)
+            self._follow(self._session, beside=True)
         except ConfigError as error:
             # Said once: a disk that is full would otherwise be in the log after every event.
             if repr(error) != self._problem:
                 self._problem = repr(error)
-                raise
+                self._session.note(_noted("transcript_failed", f"{error}", self.path))
         else:
             self._problem = None
+
+    def _follow(self, session: Followed, *, alone: bool = False, beside: bool) -> None:
+        before = self.path
+        while True:
+            try:
+                is_new = not self.path.exists()
+                self._write(session.context, alone=alone)
+            except _OtherError:
+                # What was a transcript is one at its beginning at least; any other file is not ours to leave.
+                if not beside or not (self._offset or self.path != self._given):
+                    raise
+                self.path = next_to(self._given, self.path)
+                self._begin()
+            else:
+                break
+        if is_new and self.path != before:
+            text = f"somebody else wrote in it, and it was left as it is; the transcript goes on in {str(self.path)!r}"
+            session.note(_noted("transcript_moved", text, before))
 
     def _write(self, context: AgentContext, *, alone: bool = False) -> None:
         try:
@@ -225,10 +255,31 @@ class TranscriptFile:
             return self.path.open("x+b")
 
     def _other(self, what: str) -> ConfigError:
-        return ConfigError(
+        return _OtherError(
             f"{str(self.path)!r} is not the transcript of this session: it is {what}; it was left as it is, "
             "move it away or give another path"
         )
+
+
+def next_to(given: Path, path: Path) -> Path:
+    """The file after `path` of those that a transcript may be in: talk.md, talk-2.md, talk-3.md and so on."""
+    number = 2 if path == given else int(path.stem.rpartition("-")[2]) + 1
+    return given.with_name(f"{given.stem}-{number}{given.suffix}")
+
+
+def newest(given: Path, session_id: str) -> Path:
+    """The file that the transcript of a session is in: the last one, if somebody else wrote in those before it."""
+    title, found = f"# Session {_code(session_id)}\n".encode(), given
+    path = given
+    while (path := next_to(given, path)).exists():
+        with path.open("rb") as file:
+            # Another session may have this name.
+            found = path if file.read(len(title)) == title else found
+    return found
+
+
+def _noted(code: str, text: str, path: Path) -> DiagnosticRecorded:
+    return DiagnosticRecorded(code=code, phase="transcript", text=encodable(text), subject=encodable(str(path)))
 
 
 _SHOWN: Final = (MessageAppended, ExecutionStarted, FramingSet)
@@ -322,47 +373,3 @@ def _code(text: str) -> str:
 def _one_line(text: str, longest: int) -> str:
     shown = " ".join("".join(char if char.isprintable() else " " for char in text[: longest * 4]).split())
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
-
-
-def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}" if line else ">" for line in _without_tags(re.split(r"\r\n|\r|\n", text)))
-
-
-def _without_tags(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a Markdown text with no tag in effect; code stays as it is where it is code for certain."""
-    fence = ""
-    # Off from a fence on that is indented or stands in a list: where it ends, only a whole Markdown parser knows.
-    certain = True
-    # Off from a backtick that has no partner in its line on, to the end of the paragraph: it may have one further down.
-    paired = True
-    for line in lines:
-        opening = _OPENING.match(line) if certain else None
-        if fence:
-            if re.match(rf"\s*{fence[0]}{{{len(fence)},}}\s*$", line):
-                certain = not line.rstrip(" \t").strip(fence[0])
-                fence = ""
-            yield line
-        elif opening is not None:
-            fence, paired = opening.group(1) or opening.group(2), True
-            # Behind it may stand anything.
-            yield _escaped(line)
-        else:
-            certain = certain and _INNER_FENCE.match(line) is None
-            paired = paired if line.strip(" \t") else True
-            # A bar may end a cell in the middle of a span, and who looks for partners in a giant line looks for long.
-            trusted = certain and paired and "\\`" not in line and "|" not in line and len(line) < 2_000
-            pieces = _SPAN.split(line) if trusted else [line]
-            # Every third piece, from the first on, is no code.
-            paired = paired and not any("`" in piece for piece in pieces[::3])
-            yield "".join(_escaped(piece) if index % 3 == 0 else piece for index, piece in enumerate(pieces))
-
-
-# With a bar in it, some parsers take it for the head of a table.
-_OPENING: Final = re.compile(r"(`{3,})[^`|]*$|(~{3,})[^|]*$")
-_INNER_FENCE: Final = re.compile(r"[\s>*+\-\d.)]*(?:```|~~~)")
-_SPAN: Final = re.compile(r"(?<!`)(`+(?!`))(.*?(?<!`)\1(?!`))")
-_TAG: Final = re.compile(r"(?<!\\)((?:\\\\)*)<(?=[A-Za-z/!?])")
-
-
-def _escaped(text: str) -> str:
-    return _TAG.sub(r"\1\\<", text) if "<" in text else text
