@@ -132,6 +132,7 @@ def test_every_command_of_the_help_is_there_and_asks_for_what_it_misses(model: S
 def test_a_chat_in_which_nothing_was_said_has_nothing_to_show_and_nothing_to_answer(model: ScriptedModel) -> None:
     done = chat("/context", "/why m1", "/pin nothing", "/unpin", "/recall m1", "/retry", "", "   ")
     assert done.exit_code == 0
+    assert re.search(r"[1-9]\d* tokens of 16,000; [1-9]\d* are instructions", done.stdout), "of the system prompt"
     in_order(done.stdout, "tokens of 16,000", "nothing was said yet", "nothing was said yet", "no message 'm1'")
     assert "there is nothing to be answered" in done.stdout
     assert model.received == []
@@ -163,6 +164,15 @@ def test_an_endless_chat_at_a_small_budget_shows_its_summary(model: ScriptedMode
     turns = [f"Turn {turn}: my cat number {turn} is called Cat{turn} and must never eat onions." for turn in range(12)]
     done = chat(*turns, "/context", "/why m1", options=("--endless", "--budget", "700"))
     assert done.exit_code == 0, done.stdout
+    made = re.findall(r"^(\w+\.(?:summary|recall)) ", done.stdout, re.MULTILINE)
+    assert made
+    last = chat(*(f"/why {one}" for one in made), "/why r99.summary", "/pin m24", "/why m24", "/context").stdout
+    for one in made:
+        assert f"{one} was made for the model" in last
+    in_order(last, "Context summary (compiled):", "## Topic\nCats.\n", "## Decisions")
+    assert "no message 'r99.summary'" in last
+    assert re.search(r"^m24 is .*; it is pinned$", last, re.MULTILINE)
+    assert re.search(r"^m24 .* verbatim, pinned ", last, re.MULTILINE)
     assert re.search(r"summarised\s+1", done.stdout)
     assert "Context summary (compiled): ## Topic Cats." in done.stdout
     in_order(done.stdout, "m1 is summarised in")

@@ -152,7 +152,8 @@ class Conversation:
         return self.session.compile(now=self.clock())
 
     def preview(self) -> CompiledContext:
-        """The request that would be sent now, with nothing recorded and no model asked."""
+        """The request that would be sent now, with no call recorded and no model asked."""
+        self._frame()
         if self.endless is not None:
             return self.endless.preview(now=self.clock())
         return self.session.preview(now=self.clock())

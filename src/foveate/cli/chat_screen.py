@@ -20,7 +20,7 @@ from foveate.chat.opening import Answering, ChatPlace
 from foveate.cli.output import print_table
 from foveate.cli.phrases import count, shown
 from foveate.compiler.compiled import CompiledContext
-from foveate.errors import BudgetError, FoveateError
+from foveate.errors import BudgetError, FoveateError, UnknownReferenceError
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.messages import ToolCall
 from foveate.log.text import printable
@@ -32,7 +32,7 @@ _ROWS = 30
 _PASTING = 0.02
 _HELP = """\
 /context            what the model sees now, by what became of it
-/why ID             what became of a message, in one sentence
+/why ID             what became of a message, in one sentence; of a summary, all of it
 /pin ID, /unpin ID  keep a message in every request, or let it go
 /recall ID|WORDS    a message as it was said, or the messages about something
 /endless on|off     compile requests from a template, or send the history
@@ -201,10 +201,17 @@ class ChatScreen:
             return
         rows = [[fate, str(many), f"{tokens:,}"] for fate, (many, tokens) in view.fates.items()]
         print_table({"fate": "name", "items": "number", "tokens": "number"}, rows)
+        pins = self._chat.session.pins
         print_table(
             {"id": "name", "role": "name", "fate": "name", "tokens": "number", "text": "words"},
             [
-                [shown(item.id), item.message.role, item.fate, f"{item.tokens:,}", _line(shown(readable(item.message)))]
+                [
+                    shown(item.id),
+                    item.message.role,
+                    f"{item.fate}, pinned" if item.id in pins else item.fate,
+                    f"{item.tokens:,}",
+                    _line(shown(readable(item.message))),
+                ]
                 for item in view.items[-_ROWS:]
             ],
         )
@@ -215,8 +222,19 @@ class ChatScreen:
         return self._chat.preview()
 
     def _why(self, reference: str) -> None:
-        if self._names_one(reference, "/why"):
-            self._say(self._view().why(reference))
+        if not self._names_one(reference, "/why"):
+            return
+        view = self._view()
+        try:
+            pinned = "; it is pinned" if reference in self._chat.session.pins else ""
+            self._say(f"{view.why(reference)}{pinned}")
+        except UnknownReferenceError:
+            made = next((item for item in view.items if item.id == reference), None)
+            if made is None:
+                raise
+            by = f" by {made.by}" if made.by else ""
+            self._say(f"{reference} was made for the model{by}: {made.fate}, {made.tokens:,} tokens", "bold")
+            self._console.print(Text(printable_lines(made.message.text)))
 
     def _pin(self, reference: str) -> None:
         if not self._names_one(reference, "/pin"):
