@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
@@ -333,8 +334,17 @@ def test_a_text_pasted_where_lines_cannot_be_edited_is_one_message_too(
     terminal.paste("/quit\nis a command\n")
     terminal.until("You said: /quit\r\nis a command")
     terminal.until("› ")
-    terminal.type("/quit\n")
-    assert terminal.process.wait(30) == 0
+    terminal.type("\x04")
+    assert terminal.left() == "\r\n"
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"])
+def test_whoever_leaves_by_a_key_leaves_the_chats_line(model: ScriptedModel, key: str) -> None:
+    """What the shell says next does not stand behind the chat's prompt, nor a line away from it."""
+    terminal = Terminal([FOVEATE, "chat"])
+    terminal.until("› ")
+    terminal.type(key)
+    assert terminal.left().replace("\x1b[?2004l", "").lstrip("\r") == "\n"
 
 
 class Terminal:
@@ -371,6 +381,15 @@ class Terminal:
             self._read(0.05)
         assert words.encode() in self._shown, self._shown
         self._shown = self._shown.partition(words.encode())[2]
+
+    def left(self) -> str:
+        """What is shown until the program has ended by itself."""
+        assert self.process.wait(60) == 0
+        with suppress(OSError):
+            while read := os.read(self._screen, 65_536):
+                self._shown += read
+        os.close(self._screen)
+        return self._shown.decode()
 
     def kill(self) -> None:
         self.process.kill()

@@ -142,9 +142,9 @@ class ChatScreen:
             text = input("› " if is_typed else "")
             if is_typed and not self._pastes:
                 text += _pasted()
-        except (EOFError, KeyboardInterrupt):
-            if is_typed:
-                # What comes after the chat has a line of its own.
+        except (EOFError, KeyboardInterrupt) as error:
+            # What comes after the chat has a line of its own; who knows where a paste ends has ended the line as well.
+            if is_typed and not (self._pastes and isinstance(error, EOFError)):
                 self._console.print()
             return None
         return text
