@@ -109,7 +109,9 @@ async def test_the_row_of_a_summary_by_rules_says_that_nobody_wrote_it(store_url
         rows = [row for row in rows_of(store) if has_summary(row)]
         assert rows
         assert {row["model_alias"] for row in rows} == {"none"}
-        assert {row["raw_output"].strip() for row in rows} == texts
+        # All of its words once, and then where they are.
+        whole = [row["raw_output"].strip() for row in rows if "… [all of it is at call " not in row["raw_output"]]
+        assert sorted(whole) == sorted(texts)
         assert {row["template_name"] for row in rows} == {"plain"}
 
 

@@ -53,12 +53,15 @@ class Known(NamedTuple):
     """What the events so far say: the system prompt, the newest call that is answered, the newest summary.
 
     `looked` is whether the summary is known, also if there is none: a session that goes on has its own in the log.
+    `shown` is the call whose row has all of its words; those of later calls have the beginning, or a summary of months
+    would be stored at every call again.
     """
 
     system: str | None
     answered: int = 0
     summary: SummaryRecorded | None = None
     looked: bool = False
+    shown: int = 0
 
 
 def strategy_and_model(template_name: str, model_alias: str, input_payload: str) -> tuple[str, str]:
@@ -95,9 +98,9 @@ class Summaries:
             case FramingSet(system=system):
                 self.known = self.known._replace(system=system)
             case SummaryRecorded(template=str()):
-                self.known = self.known._replace(summary=event.body, looked=True)
+                self.known = self.known._replace(summary=event.body, looked=True, shown=0)
             case ReductionRecorded() if (made := _made_by_rules(event.body)) is not None:
-                self.known = self.known._replace(summary=made, looked=True)
+                self.known = self.known._replace(summary=made, looked=True, shown=0)
             case _:
                 return
 
@@ -119,9 +122,11 @@ class Summaries:
             "payload_sha256": body.payload_sha256,
             "tags": "{}",
             "created_at": now,
-            **_about(body, seq, summary),
+            **_about(body, seq, summary, self.known.shown),
         }
         connection.execute(insert(context_summaries), row)
+        if summary is not None and not self.known.shown:
+            self.known = self.known._replace(shown=body.number)
 
     def _kept(self, connection: Connection, around: list[tuple[str, str | None]], now: datetime) -> str:
         """Texts one after the other, with handles in place of long ones."""
@@ -146,7 +151,8 @@ class Summaries:
             rows = connection.execute(select(table).where(where).order_by(table.c.seq.desc()).limit(_LOOKED_AT)).all()
             found = (event_of("", row, texts(connection, hashes_of([row]))).body for row in rows)
             newest = next((body for body in found if isinstance(body, SummaryRecorded) and body.template), None)
-            self.known = self.known._replace(summary=newest, looked=True)
+            shown = newest.call if newest is not None else 0
+            self.known = self.known._replace(summary=newest, looked=True, shown=shown)
         return self.known.summary
 
     def _answered(self, connection: Connection, message: Message, call: int) -> None:
@@ -178,7 +184,7 @@ class Summaries:
             connection.execute(update(table).where(where).values(tags=_json(kept)))
 
 
-def _about(body: CallRecorded, seq: int, summary: SummaryRecorded | None) -> dict[str, Any]:
+def _about(body: CallRecorded, seq: int, summary: SummaryRecorded | None, shown: int) -> dict[str, Any]:
     """What a row says of a template and who worked by it: of the summary in the request, else of the request itself."""
     budget = {"limit": body.budget, "used": body.tokens, "window": body.window, "reserved": body.reserved}
     payload: dict[str, Any] = {"events_before": seq, "messages": body.messages, "now": body.now}
@@ -199,7 +205,8 @@ def _about(body: CallRecorded, seq: int, summary: SummaryRecorded | None) -> dic
             about |= zip(("template_name", "template_source", "template_hash"), named, strict=True)
         raw = summary.raw or summary.text
         about |= {"model_alias": NOBODY if summary.by_rules else summary.summarizer}
-        about |= {"raw_output": _shortened(storable(raw), "the event `summary_recorded`")}
+        whole, most = (f"at call {shown}", _SHORT) if shown else ("the event `summary_recorded`", _OUTPUT)
+        about |= {"raw_output": _shortened(storable(raw), whole, most)}
         payload |= {"strategy": body.strategy, "model": model, "summary": _inputs(summary)}
         budget["summary"] = summary.tokens
         sections.insert(0, SUMMARY)
@@ -228,8 +235,8 @@ def _made_by_rules(body: ReductionRecorded) -> SummaryRecorded | None:
     return None
 
 
-def _shortened(text: str, whole: str) -> str:
-    return text if len(text) <= _OUTPUT else f"{text[:_OUTPUT]}… [all of it is {whole}]"
+def _shortened(text: str, whole: str, most: int = _OUTPUT) -> str:
+    return text if len(text) <= most else f"{text[:most]}… [all of it is {whole}]"
 
 
 def _tags(stored: str) -> dict[str, str]:
