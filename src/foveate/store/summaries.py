@@ -97,8 +97,9 @@ class Summaries:
         match event.body:
             case FramingSet(system=system):
                 self.known = self.known._replace(system=system)
-            case SummaryRecorded(template=str()):
-                self.known = self.known._replace(summary=event.body, looked=True, shown=0)
+            case SummaryRecorded(template=str(), by_rules=by_rules, call=call):
+                # What rules made is in the row of its call already, as its reduction comes before it.
+                self.known = self.known._replace(summary=event.body, looked=True, shown=call if by_rules else 0)
             case ReductionRecorded() if (made := _made_by_rules(event.body)) is not None:
                 self.known = self.known._replace(summary=made, looked=True, shown=0)
             case _:
