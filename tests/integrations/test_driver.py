@@ -432,7 +432,9 @@ async def test_a_model_by_name_leaves_nothing_open(provider: Loopback, monkeypat
 
 def test_a_model_that_cannot_be_had_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(DriverError, match=r"'openai:gpt-5' cannot be asked: Set the `OPENAI_API_KEY`.*an alias of foveate.toml"):
+    with pytest.raises(
+        DriverError, match=r"'openai:gpt-5' cannot be asked: Set the `OPENAI_API_KEY`.*an alias of foveate.toml"
+    ):
         PydanticAIDriver("openai:gpt-5")
     with pytest.raises(DriverError, match=r"'gpt-5' cannot be asked: Unknown model: gpt-5. Did you mean 'openai"):
         PydanticAIDriver("gpt-5")
