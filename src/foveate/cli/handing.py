@@ -128,9 +128,9 @@ def _handoff_in(text: str, changed: Sequence[str], *, lenient: bool) -> Handoff:
 
 def _described(knowledge: Knowledge, given: JournalTask, text: str, handoff: Handoff) -> JournalTask:
     """The task with what is not given of it: as the journal has it, else as its words say."""
-    # Not on top: `--help` and other commands need not wait for it.
     from msgspec.structs import replace
 
+    # Not on top: `--help` and other commands need not wait for it.
     from foveate.knowledge.handoff_text import told_in
     from foveate.knowledge.models import ContextTask
     from foveate.knowledge.signals import extract_signals
