@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
@@ -165,8 +166,7 @@ def _serve(app: FastAPI, listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=_PATIENCE,
     )
-    try:
+    # The server ends in order, and most times passes on why.
+    with suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[listener])
-    except KeyboardInterrupt:
-        # The server has ended in order, and passes on why.
-        say("ended")
+    say("ended")
