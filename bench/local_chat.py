@@ -45,28 +45,30 @@ _INPUTS: Final = (
 class Sliding(Conversation):
     """Sends the newest messages that fit, whatever was sent before."""
 
+    most = BUDGET
+
     async def compiled(self) -> CompiledContext:
         """The request of a window that slides at every call."""
         messages = list(self.session.messages)
         while len(messages) > 1:
             view = self.session.preview(override=messages)
-            if view.tokens <= BUDGET:
+            if view.tokens <= self.most:
                 break
             messages = messages[1:]
         return self.session.compile(override=messages)
 
 
-def shares(arms: Sequence[str] = ARMS, turns: int = TURNS) -> dict[str, tuple[int, int, int]]:
+def shares(arms: Sequence[str] = ARMS, turns: int = TURNS, budget: int = BUDGET) -> dict[str, tuple[int, int, int]]:
     """For each arm the prompt tokens of all its requests, those reused, and the largest request."""
-    return {arm: asyncio.run(_held(arm, turns)) for arm in arms}
+    return {arm: asyncio.run(_held(arm, turns, budget)) for arm in arms}
 
 
-async def _held(arm: str, turns: int) -> tuple[int, int, int]:
+async def _held(arm: str, turns: int, budget: int) -> tuple[int, int, int]:
     # An engine for each, or one would find what another left.
     running = start(window=_WINDOW)
     driver = local_model_driver(running.address, running.name, most_tokens=70)
     with tempfile.TemporaryDirectory() as folder:
-        chat = _chat(arm, driver, Path(folder))
+        chat = _chat(arm, driver, Path(folder), budget)
         for turn in range(turns):
             await chat.say(f"{_INPUTS[turn % len(_INPUTS)]} (This is my message number {turn + 1}.)")
     usages = [event.body for event in chat.session.events if isinstance(event.body, UsageReported)]
@@ -74,14 +76,16 @@ async def _held(arm: str, turns: int) -> tuple[int, int, int]:
     return sum(read), sum(usage.cached_tokens or 0 for usage in usages), max(read)
 
 
-def _chat(arm: str, driver: Driver, folder: Path) -> Conversation:
+def _chat(arm: str, driver: Driver, folder: Path, budget: int) -> Conversation:
     if arm == "untouched":
         return Conversation(Session(), driver, system=_SYSTEM)
     if arm == "sliding":
-        return Sliding(Session(), driver, system=_SYSTEM)
+        sliding = Sliding(Session(), driver, system=_SYSTEM)
+        sliding.most = budget
+        return sliding
     folders = TemplateFolders(None, folder)
     folders.seed()
-    session = Session(budget=BUDGET)
+    session = Session(budget=budget)
     # Its instructions are half of so small a budget, and not what is measured.
     template = folder / "ContextTemplates" / "short.md"
     template.write_text("{{ topic }}\n\n{{ constraints }}\n\n{{ ledger }}\n\n{{ recent_turns }}\n")
@@ -92,9 +96,10 @@ def main() -> None:
     """Print the shares."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--budget", type=int, default=BUDGET, help="tokens of a request, for endless and sliding")
     given = parser.parse_args()
-    print(f"{given.turns} turns; a budget of {BUDGET:,} tokens for endless and sliding")
-    for arm, (read, reused, most) in shares(turns=given.turns).items():
+    print(f"{given.turns} turns; a budget of {given.budget:,} tokens for endless and sliding")
+    for arm, (read, reused, most) in shares(turns=given.turns, budget=given.budget).items():
         print(f"{arm:<10} {read:>7,} prompt tokens, {reused / read:.3f} of them reused; largest request {most:,}")
 
 

@@ -10,7 +10,7 @@ from foveate.budget.window import TokenBudget
 from foveate.chat.rendering import rendered
 from foveate.chat.templates import Template
 from foveate.compiler.policy import Origin, Policy
-from foveate.log.items import Line
+from foveate.log.items import Item, Line
 from foveate.transforms import (
     Compose,
     Distil,
@@ -35,7 +35,8 @@ SHARES: Final = Shares(recall=0.30, tail_cap=0.50, digests=0.16, users=0.10, ans
 # Less than this share of the budget is not worth another summary.
 _LEAST: Final = 0.10
 _SERVED: Final = 0.02
-_FULL: Final = 0.70
+# In a small budget a few digests may stay: a summary at every turn would be read anew at every turn.
+_WORTH: Final = 200
 _TOPIC: Final = 160
 _PLAIN: Final = """
 {% if constraints %}Asked for once and for all:
@@ -131,10 +132,20 @@ class Due:
             return None
         if keeping.threshold is not None:
             return f"more than the template's {keeping.threshold:,} tokens" if tokens > keeping.threshold else None
-        if folded:
+        if folded and older >= _WORTH:
             return "what an earlier turn had no room for becomes a part of the summary"
-        # Within the turn no summary would be made, and tools may say a lot.
-        return "there is little room left for this turn" if tokens > budget.limit * _FULL else None
+        # Within the turn no summary would be made, and tools may say as much as they did before.
+        return "there is little room left for this turn" if tokens + _largest_turn(items) > budget.limit else None
+
+
+def _largest_turn(items: Iterable[Item]) -> int:
+    """The tokens of the largest turn that stands as it was."""
+    sizes: dict[str | None, int] = {}
+    for item in items:
+        if not item.is_digest and item.fate != "recalled":
+            turn = item.message.meta.execution_id
+            sizes[turn] = sizes.get(turn, 0) + item.tokens
+    return max(sizes.values(), default=0)
 
 
 def _served(timeline: Timeline, budget: TokenBudget) -> str | None:
