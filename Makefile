@@ -1,4 +1,4 @@
-.PHONY: test check fix fuzz bench docs constraints
+.PHONY: test check fix fuzz attack bench docs constraints
 
 test:
 	uv run pytest
@@ -16,6 +16,11 @@ fix:
 
 fuzz:
 	uv run python -m tests.properties.fuzz --compiles 100000
+	uv run pytest --hypothesis-profile random tests/properties tests/wire tests/log tests/views
+
+# Every class of attack at full size takes some three hours; `--only` and `--scale` choose.
+attack:
+	uv run python -m tests.attack
 
 bench:
 	uv run --group bench foveate-bench all

@@ -4,61 +4,48 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Never
+from typing import Annotated, Final, Literal
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from typer.core import TyperGroup
 
 from bench.comparing import Choice, compared, joined
+from bench.console import (
+    OWN_FOLDER,
+    Logs,
+    Refusing,
+    collect_sessions,
+    command_line,
+    console,
+    log_paths,
+    progress_bar,
+    refuse,
+)
+from bench.continuing.cli import app as continue_app
 from bench.engine import engine_outcome
 from bench.growth import growth_contestants, growth_outcome, with_curves
-from bench.logs import data_root
-from bench.material import Collected, collected
+from bench.material import Collected
 from bench.outcome import EngineOutcome, GrowthOutcome, RecallOutcome, ReplayOutcome, loaded, saved
 from bench.overview import overview
 from bench.peering import Peer, adapters, contestants, peer_of
+from bench.reading.cli import app as read_app
 from bench.recall import recall_outcome
 from bench.rehearsal import rehearsed
 from bench.report import refreshed, written
 from bench.stamp import ROOT
-from foveate.errors import FoveateError
 from foveate.lab.contestants import Contestant
 
-console = Console(stderr=True)
-
 FOLDER: Final = ROOT / "docs" / "benchmarks"
-# Where results go that are not those of the page: of one's own logs, or of a part of the benchmark.
-OWN_FOLDER: Final = Path("foveate-bench-results")
-
-
-class _Refusing(TyperGroup):
-    """What a command refuses is said without a traceback."""
-
-    # The class of the context is no public name of typer's.
-    def invoke(self, ctx: Any) -> object:
-        try:
-            return super().invoke(ctx)
-        except FoveateError as error:
-            _refuse(str(error))
-
-
 app = typer.Typer(
-    help=__doc__, cls=_Refusing, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    help=__doc__, cls=Refusing, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
+app.add_typer(read_app, name="read")
+app.add_typer(continue_app, name="continue")
 
-Logs = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        help="Logs, or folders of logs; by default `FOVEATE_DATA`, else ../shared/data.", show_default=False
-    ),
-]
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -113,8 +100,8 @@ def replay(
     )
     material = _material(logs)
     found = _peers() if peers else []
-    with _progress("sessions") as progress:
-        outcome = compared(material, found, choice, command=_command(), progress=progress)
+    with progress_bar("sessions") as progress:
+        outcome = compared(material, found, choice, command=command_line(), progress=progress)
     for run in outcome.runs:
         Console(width=250 if not sys.stdout.isatty() else None).print(overview(run))
     whole = replace(Choice(), jobs=jobs, arms=choice.arms if add else ())
@@ -127,7 +114,7 @@ def replay(
 def growth(*, peers: WithPeers = True, out: Out = None, quick: Quick = False, add: Add = False) -> None:
     """Time and memory of every arm, from 100 to 100,000 generated messages."""
     arms = growth_contestants(peers=peers and not quick)
-    with _progress("lengths") as progress:
+    with progress_bar("lengths") as progress:
         outcome = growth_outcome(arms, quick=quick, progress=progress)
     path = _folder(out, is_part=quick or not (peers or add)) / "results" / "growth.json"
     earlier = loaded(path, GrowthOutcome) if add else None
@@ -147,13 +134,13 @@ def engine(
     """What a real engine reuses of its cache: llama.cpp with a small model, beside the simulation."""
     arms = [] if quick or not peers else _arms_of(["langchain"])
     material = _material(logs)
-    with _progress("tokens") as progress:
+    with progress_bar("tokens") as progress:
         outcome = engine_outcome(
             material,
             peers=arms,
             limit_seconds=minutes * 60,
             threads=threads,
-            command=_command(),
+            command=command_line(),
             split="all" if logs else "report",
             quick=quick,
             progress=progress,
@@ -170,8 +157,8 @@ def recall(
     quick: Quick = False,
 ) -> None:
     """Whether what a later action or question needs is found, at budgets of 500 to 8,000 tokens."""
-    with _progress("conversations") as progress:
-        outcome = recall_outcome(_paths(logs), locomo, quick=quick, command=_command(), progress=progress)
+    with progress_bar("conversations") as progress:
+        outcome = recall_outcome(log_paths(logs), locomo, quick=quick, command=command_line(), progress=progress)
     _save(outcome, _folder(out, is_part=bool(logs) or quick) / "results" / "recall.json")
 
 
@@ -220,7 +207,7 @@ def list_peers() -> None:
         )
     Console().print(table)
     if went_wrong:
-        _refuse("some arms do not get through the rehearsal in bench/rehearsal.py; correct their adapters")
+        refuse("some arms do not get through the rehearsal in bench/rehearsal.py; correct their adapters")
 
 
 def _folder(out: Path | None, *, is_part: bool) -> Path:
@@ -229,30 +216,12 @@ def _folder(out: Path | None, *, is_part: bool) -> Path:
 
 
 def _material(logs: Sequence[Path] | None) -> Collected:
-    paths = _paths(logs)
-    material = collected(paths)
-    if not material.sessions:
-        _refuse(f"no sessions with model calls in {', '.join(map(str, paths))}; `foveate formats` lists what is read")
-    for text in material.left_out:
-        console.print(f"left out: {text}", style="yellow", markup=False)
-    console.print(f"{len(material.sessions)} sessions of {material.files} logs, {material.duplicates} duplicates")
-    return material
-
-
-def _paths(logs: Sequence[Path] | None) -> list[Path]:
-    root = data_root()
-    paths = list(logs) if logs else [root] if root is not None else []
-    if not paths:
-        _refuse("no recorded logs: name a folder of them, or set `FOVEATE_DATA`")
-    missing = [path for path in paths if not path.exists()]
-    if missing:
-        _refuse(f"{missing[0]} does not exist; name a log or a folder of logs")
-    return paths
+    return collect_sessions(log_paths(logs))
 
 
 def _peers() -> list[Peer]:
     found: list[Peer] = []
-    with _progress("peers") as progress:
+    with progress_bar("peers") as progress:
         files = adapters()
         for number, adapter in enumerate(files, 1):
             found.append(peer_of(adapter))
@@ -269,32 +238,9 @@ def _arms_of(names: Sequence[str]) -> list[Contestant]:
     return [arm for adapter in files for arm in contestants(peer_of(adapter))]
 
 
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar for long work."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(what, total=None)
-
-        def told(done: int, total: int, name: str) -> None:
-            bar.update(task, completed=done, total=total, description=f"{what} {name}"[:60])
-
-        yield told
-
-
 def _save(outcome: ReplayOutcome | GrowthOutcome | EngineOutcome | RecallOutcome, path: Path) -> None:
     saved(outcome, path)
     console.print(f"written: {path}")
     folder = path.parents[1]
     if folder != FOLDER:
         console.print(f"the page of it: foveate-bench report --out {shlex.quote(str(folder))}")
-
-
-def _command() -> str:
-    """What was typed, as one would type it again in the repository."""
-    return shlex.join(["foveate-bench", *sys.argv[1:]])
-
-
-def _refuse(text: str) -> Never:
-    console.print(text, style="red", markup=False)
-    raise typer.Exit(1)

@@ -14,7 +14,8 @@ from bench.trail import Trail, shows, unchanged
 from foveate.budget.economics import call_cost
 from foveate.budget.profiles import ModelProfile, profile_for
 from foveate.errors import BudgetError
-from foveate.lab.cache import PromptCache, Scale, finding_of
+from foveate.inspect.prompt_cache import Scale, finding_of
+from foveate.lab.cache import PromptCache
 from foveate.lab.chat import Chat
 from foveate.lab.contestants import Contestant, Feed, Made, Opening
 from foveate.lab.prefix import shared_prefix

@@ -54,6 +54,13 @@ def data_root() -> Path | None:
     return root if root.is_dir() else None
 
 
+def long_sessions() -> Path | None:
+    """The folder of long sessions beside the recorded logs, if there is one."""
+    root = data_root()
+    folder = root.parent / "study" / "long_sessions" if root is not None else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
 def load_sessions(root: Path) -> list[RecordedSession]:
     found = (
         session

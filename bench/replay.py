@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from multiprocessing import get_context
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from bench.arms import BASELINE, Measure
 from bench.intervals import percentile
@@ -27,6 +28,8 @@ Progress = Callable[[int, int, str], None]
 """Told after each session: how many are done, of how many, and the name of the one just done."""
 Key = tuple[str, int]
 """An arm's name and its budget."""
+
+Done = TypeVar("Done")
 
 _EXAMPLES: Final = 3
 
@@ -66,9 +69,8 @@ def runs(
     progress: Progress | None = None,
 ) -> list[Run]:
     """Every arm at every budget over all sessions; on `jobs` depend times alone, and who runs out of them."""
-    outcomes = _in_turn(sessions, setup) if jobs == 1 else _at_once(sessions, setup, jobs)
     done: list[Replayed] = []
-    for one in outcomes:
+    for one in each_session(partial(replayed, setup=setup), sessions, jobs):
         done.append(one)
         if progress is not None:
             progress(len(done), len(sessions), one.info.name)
@@ -78,8 +80,8 @@ def runs(
 
 def replayed(material: Material, setup: Setup) -> Replayed:
     """One session under every arm at every budget."""
-    opening = _opening(material.script)
-    least = _least(material.script, opening)
+    opening = opening_of(material.script)
+    least = least_tokens(material.script, opening)
     budgets = [budget for budget in setup.budgets if least <= budget]
     trail = Trail()
     base = Lane(BASELINE, opening, setup.prices)
@@ -104,19 +106,19 @@ def replayed(material: Material, setup: Setup) -> Replayed:
     )
 
 
-def _in_turn(sessions: Sequence[Material], setup: Setup) -> Iterator[Replayed]:
-    for one in sessions:
-        yield replayed(one, setup)
-
-
-def _at_once(sessions: Sequence[Material], setup: Setup, jobs: int) -> Iterator[Replayed]:
+def each_session(work: Callable[[Material], Done], sessions: Sequence[Material], jobs: int) -> Iterator[Done]:
+    """What a function makes of each session, in the order in which they are done; `work` must be picklable."""
+    if jobs == 1:
+        yield from map(work, sessions)
+        return
     # Not forked: the pipes of running peers must not be shared.
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(replayed, one, setup) for one in sessions]):
+        for future in as_completed([pool.submit(work, one) for one in sessions]):
             yield future.result()
 
 
-def _opening(script: Script) -> Opening:
+def opening_of(script: Script) -> Opening:
+    """What an arm is told when a session begins, apart from the budget."""
     # Tokenizing is the benchmark's own work; done here, it does not show up as an arm's.
     request_tokens(script.chats)
     count(script.system)
@@ -124,7 +126,7 @@ def _opening(script: Script) -> Opening:
     return Opening(system=script.system, tools=script.tools, reserved=reserved, sizes=Measure())
 
 
-def _least(script: Script, opening: Opening) -> int:
+def least_tokens(script: Script, opening: Opening) -> int:
     """The tokens of what no arm may leave out: tools, instructions, and at each call the newest user message."""
     instructions = takewhile(lambda chat: chat["role"] in ("system", "developer"), script.chats)
     inputs = (opening.sizes.of(chat) for chat in script.chats if chat["role"] == "user")

@@ -4,16 +4,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
-def serving(store: Path, *options: str) -> Iterator[str]:
+def serving(store: Path, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """The address of a server over a store, as `foveate serve` gives it."""
     command = [sys.executable, "-m", "foveate", "serve", "--store", str(store), "--port", "0", "--no-open", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}) as process:
+    variables = {**os.environ, "COLUMNS": "200", **(environment or {})}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as process:
         try:
             assert process.stdout is not None
             found = re.search(r"http://\S+", process.stdout.readline())

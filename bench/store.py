@@ -29,7 +29,7 @@ from foveate import Session
 from foveate.log.events import Event, FramingSet
 from foveate.sample import coding_session
 from foveate.store import Store
-from foveate.store.rows import row_of
+from foveate.store.rows import Owner, row_of
 from foveate.store.schema import events as event_table
 
 Report = dict[str, Any]
@@ -131,7 +131,7 @@ def _store_seconds(url: str, batches: list[list[Event]]) -> float:
 def _raw_seconds(url: str, batches: list[list[Event]]) -> float:
     """The rows of the same events through the driver: one table, one transaction for each batch."""
     when = "2026-01-01 00:00:00.000000"
-    rows = [[row_of(1, event, event.seq, 1, when)[0] for event in batch] for batch in batches]
+    rows = [[row_of(Owner(1, "raw"), event, event.seq, 1, when)[0] for event in batch] for batch in batches]
     name = f"raw_{time.perf_counter_ns()}"
     lite = url.startswith("sqlite")
     dialect: Any = sqlite_dialect() if lite else postgresql_dialect()  # type: ignore[no-untyped-call]

@@ -102,7 +102,7 @@ def sizes(folder: Path, tasks: int = TASKS) -> list[tuple[str, int, int]]:
         asyncio.run(workflow.run())
         for task in plan(tasks).tasks:
             for name in (f"plan/{task.id}/developer/1", f"plan/{task.id}/reviewer-General/1"):
-                with Session.open(store, name) as part:
+                with Session.open(store, name, budget=10_000_000) as part:
                     calls = [part.call(number) for number in range(1, store.session(name).calls + 1)]
                     # The shared conversation has the same instructions and tools, and everybody's task and diff.
                     everything = everything or Session(system=part.context.system, tools=part.context.tools)

@@ -10,10 +10,12 @@ from foveate.log.items import Item
 from foveate.transforms.placeholders import with_result
 
 
+@foveate.reducing_pass
 def blank_weather(draft: foveate.Draft, ctx: foveate.PassContext) -> foveate.Draft:
     """Yesterday's weather is never needed again: of old `get_weather` results keep one line.
 
-    A pass is a function from draft to draft with a name. It gives back other items, it changes none.
+    A pass is a function from draft to draft with a name. It gives back other items, it changes none. It runs when a
+    reduction is made, not on every request, and says so.
     """
     newest = draft.items[-1].group if draft.items else ""
 
@@ -44,11 +46,10 @@ def exchange(number: int, name: str, output: str, **arguments: str) -> list[dict
 
 
 def main() -> None:
-    first, *rest = foveate.PASSES
+    cap, restore_pins, repair, _isolation, *rest = foveate.PASSES
     policy = foveate.Policy(
         name="notes",
-        passes=(first, blank_weather, *rest),
-        isolation=foveate.Transparent(),  # finished turns are treated like the running one
+        passes=(cap, restore_pins, repair, blank_weather, *rest),  # finished turns are treated like the running one
         low=0.6,  # a reduction comes down to 60 % of the budget
     )
     router = foveate.DefaultRouter(tools=foveate.TOOLS | NOTES)

@@ -13,7 +13,7 @@ from foveate.budget.tokens import SplintrCounter
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.views.draft import Draft, PassContext, Shares
-from foveate.views.timeline import timeline_of
+from foveate.views.projector import Projector
 
 COUNTER = SplintrCounter()
 WORDS = "the quick brown fox jumps over the lazy dog while nobody minds "
@@ -82,7 +82,7 @@ def session_of(messages: Iterable[Any], **options: Any) -> Session:
 
 def drafted(session: Session, *, limit: int = 100_000, low: int = 0, **shares: Any) -> tuple[Draft, PassContext]:
     """The draft of a session's log, as passes get it, with a tail of one exchange unless told otherwise."""
-    timeline = timeline_of(session.context, COUNTER)
+    timeline = Projector(COUNTER).projection(session.context)
     ctx = PassContext(
         limit=limit,
         low=low,
@@ -91,7 +91,7 @@ def drafted(session: Session, *, limit: int = 100_000, low: int = 0, **shares: A
         shares=Shares(**{"exchanges": 1, "tail": 0.0, **shares}),
         running=session.context.execution_id,
     )
-    return Draft(tuple(timeline.mender.projected())), ctx
+    return Draft(timeline.mender.projected), ctx
 
 
 def texts(items: Iterable[Item] | Iterable[Message]) -> dict[str, str]:

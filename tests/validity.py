@@ -31,3 +31,43 @@ def problems(request: Sequence[dict[str, Any]]) -> list[str]:
         found += [f"{index}: id {name!r} repeated" for name, times in waiting.items() if times > 1]
     found += [f"at the end: call {name!r} unanswered" for name in +waiting]
     return found if request else ["no messages"]
+
+
+def whole_problems(name: str, sent: Any, tools: Sequence[dict[str, Any]]) -> list[str]:
+    """What is wrong with a request as a whole: tools that are called under another name than they are defined with.
+
+    `tools` are the definitions that a session was given, in the form of OpenAI chat.
+    """
+    defined = {tool["function"]["name"] for tool in tools}
+    names = _defined_names(name, sent)
+    if names is None:
+        return []
+    found = [] if len(names) == len(set(names)) == len(defined) else [f"{len(defined)} tools were given, sent {names}"]
+    called = _called_names(name, sent)
+    # A name that every provider allows is sent as it is, in calls and in definitions alike.
+    plain = {one for one in defined if one.isascii() and one.isidentifier() and len(one) <= 64}
+    return [*found, *(f"{one} is called but not defined" for one in called & plain if one not in names)]
+
+
+def _defined_names(name: str, sent: Any) -> list[str] | None:
+    match name:
+        case "anthropic" | "openai-responses":
+            return [tool["name"] for tool in sent.get("tools", ())]
+        case "gemini":
+            return [one["name"] for tool in sent.get("tools", ()) for one in tool["functionDeclarations"]]
+        case _:
+            # Sent beside the messages, by the caller.
+            return None
+
+
+def _called_names(name: str, sent: Any) -> set[str]:
+    match name:
+        case "anthropic":
+            contents = [message["content"] for message in sent["messages"]]
+            blocks = [block for content in contents if isinstance(content, list) for block in content]
+            return {block["name"] for block in blocks if block["type"] == "tool_use"}
+        case "openai-responses":
+            return {item["name"] for item in sent["input"] if item.get("type") == "function_call"}
+        case _:
+            parts = [part for content in sent["contents"] for part in content["parts"]]
+            return {part["functionCall"]["name"] for part in parts if "functionCall" in part}

@@ -14,6 +14,7 @@ from foveate.errors import (
     BudgetError,
     ConfigError,
     ConflictError,
+    EmptyRequestError,
     FoveateError,
     InvariantError,
     LogError,
@@ -34,6 +35,7 @@ from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
 from foveate.transforms import Boundary, ObservationMasking, Transparent
 from foveate.views.draft import Draft, PassContext, Shares
+from foveate.views.passes import reducing_pass, request_pass
 
 __all__ = [
     "PASSES",
@@ -52,6 +54,7 @@ __all__ = [
     "ContextSection",
     "DefaultRouter",
     "Draft",
+    "EmptyRequestError",
     "Event",
     "FoveateError",
     "InvariantError",
@@ -76,4 +79,6 @@ __all__ = [
     "UnknownModelError",
     "UnknownReferenceError",
     "load_events",
+    "reducing_pass",
+    "request_pass",
 ]

@@ -5,12 +5,14 @@ FoveateError
 │   ├── UnknownModelError         no window or prices are known for a model name
 │   └── TemplateError             a template cannot be found, read or filled in
 ├── MessageError (ValueError)     a message of malformed shape was refused; the log is unchanged
+│   └── EmptyRequestError         nothing was said that could be sent
 ├── LogError                      recorded events cannot be read back
 │   └── UnknownFormatError        no program is known that records logs like this
 ├── UnknownReferenceError (KeyError)  nothing in the log has this reference
 ├── StoreError                    a store cannot be opened, read or written
 │   ├── StoreVersionError         a store was written by a newer Foveate; it was not touched
 │   └── ConflictError             another writer appended first; nothing was written
+│       └── DisplacedError        held events came behind another writer's; the log is read anew
 ├── InvariantError                a pass produced a request that breaks a rule
 └── BudgetError                   what must be sent does not fit the budget
 """
@@ -43,6 +45,10 @@ class MessageError(FoveateError, ValueError):
     """A message of malformed shape was refused; the log is unchanged."""
 
 
+class EmptyRequestError(MessageError):
+    """Nothing was said that could be sent, and Foveate puts no words into anybody's mouth."""
+
+
 class LogError(FoveateError):
     """Recorded events cannot be read back."""
 
@@ -73,6 +79,17 @@ class StoreVersionError(StoreError):
 
 class ConflictError(StoreError):
     """Another writer appended to the session first; nothing of this append was written."""
+
+
+class DisplacedError(ConflictError):
+    """Held events were given another place in the log, behind those of another writer; it must be read anew.
+
+    `first` is the number of the first event that is another one by now.
+    """
+
+    def __init__(self, message: str, *, first: int = 0) -> None:
+        super().__init__(message)
+        self.first = first
 
 
 class InvariantError(FoveateError):

@@ -24,6 +24,14 @@ _SETTINGS = {
     # A directory that belongs to someone else can still be listed.
     "safe.directory": "*",
 }
+# What git needs to run; a filter that a repository configures is a program, and need not see more.
+_NEEDED = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TMP", "TEMP", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH"),
+        # On Windows, and by the git of macOS, which asks where its tools are.
+        *("SYSTEMROOT", "PATHEXT", "USERPROFILE", "DEVELOPER_DIR"),
+    }
+)
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -61,7 +69,7 @@ def walked(directory: Path, *, without: Collection[str] = ()) -> Iterator[str]:
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    kept = {name: value for name, value in os.environ.items() if name in _NEEDED}
     return kept | {
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from loguru import logger
 
 from foveate.agents import (
     Agent,
@@ -19,13 +20,18 @@ from foveate.agents import (
     DeveloperContextStrategy,
     Means,
     Reply,
+    Reviewer,
     Schema,
 )
-from foveate.log.events import UsageReported
+from foveate.agents.driver import WindowError
+from foveate.log.events import DiagnosticRecorded, UsageReported
+from foveate.log.state import AgentState
 from foveate.session import Session
 from foveate.wire.format import Request
+from foveate.work import Issue
 from tests.agents.states import marked_state
 from tests.scripted_model import call, text
+from tests.store.locking import locked
 
 
 class Driver:
@@ -120,6 +126,17 @@ async def test_at_the_last_step_nothing_but_finishing_is_offered() -> None:
     ]
 
 
+async def test_an_answer_is_kept_though_the_store_is_locked(tmp_path: Path) -> None:
+    """An answer is paid for: the run goes on beside a locked store, which has all of it once the lock is gone."""
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    with Session.open(url, "s", budget=8_000) as session, locked(url):
+        driver = Driver(call("work"), call("finish", number=2, summary="done"))
+        assert (await agent(driver, Tools()).run(marked_state(), session)).summary == "done"
+    with Session.open(url, "s", budget=8_000) as session:
+        assert [message.role for message in session.messages] == ["assistant", "tool", "assistant", "tool"]
+        assert session.call(2).number == 2
+
+
 @pytest.mark.parametrize("died", [1, 2, 3])
 async def test_an_agent_goes_on_where_its_log_ends(tmp_path: Path, died: int) -> None:
     replies = [call("work"), call("work", number=2), call("finish", summary="done")]
@@ -199,3 +216,57 @@ def test_the_schema_of_a_result_is_self_contained() -> None:
     names = {ref.split("/")[-1].rstrip('"') for ref in said.split() if "#/$defs/" in ref}
     assert names and all(name.strip('"},') in finish["function"]["parameters"]["$defs"] for name in names)
     assert DeveloperContextStrategy is Developer.context_strategy
+
+
+async def test_explain_and_the_debug_line_name_the_agent_and_its_strategy() -> None:
+    """Which policy reduced a request is one thing, who chose what is in it another."""
+    said: list[str] = []
+    sink = logger.add(lambda line: said.append(str(line)), format="{message}", level="DEBUG")
+    logger.enable("foveate")
+    try:
+        session = Session(budget=8_000)
+        agent = Reviewer(Means(driver=Driver(call("finish", approved=True))), persona="Security")
+        await agent.run(AgentState(issue=Issue(title="It crashes"), code_changes="+x"), session)
+    finally:
+        logger.disable("foveate")
+        logger.remove(sink)
+    explained = session.call(1).explain()
+    assert (explained.agent, explained.context_strategy) == ("reviewer (Security)", "ReviewerContextStrategy")
+    assert "call 1 · reviewer (Security), ReviewerContextStrategy · pipeline:default · " in str(explained)
+    assert explained.as_dict()["context_strategy"] == "ReviewerContextStrategy"
+    length = len(agent.strategy.system_prompt)
+    assert f"agent reviewer (Security), strategy pipeline:default, system_prompt_length {length}," in said[0]
+
+
+class NarrowDriver(Driver):
+    """Refuses every request above so many characters, as a provider with a small window does."""
+
+    most = 12_000
+    refused = 0
+
+    async def generate(self, messages: Request, schema: Schema | None, *, on_text: Any = None) -> Reply:
+        if sum(len(message.text) for message in messages.messages) > self.most:
+            self.refused += 1
+            raise WindowError("the request is longer than the window")
+        return await super().generate(messages, schema, on_text=on_text)
+
+
+class Verbose(Tools):
+    """Says much each time."""
+
+    async def answer(self, name: str, arguments: Mapping[str, Any], /) -> Answer:
+        self.used += 1
+        return Answer(text="\n".join(f"line {number} of output {self.used}" for number in range(160)))
+
+
+async def test_a_request_that_is_too_long_for_the_provider_is_sent_again_shorter() -> None:
+    """As in a chat: the work goes on, the session keeps to the shorter length, and diagnostics say so."""
+    session = Session(budget=30_000)
+    asked = [call("work", number=number) for number in range(1, 12)]
+    driver = NarrowDriver(*asked, call("finish", summary="done"))
+    work = await agent(driver, Verbose()).run(marked_state(), session)
+    assert work.summary == "done"
+    noted = [event.body for event in session.events if isinstance(event.body, DiagnosticRecorded)]
+    exceeded = [one for one in noted if one.code == "window_exceeded"]
+    assert len(exceeded) == driver.refused > 0
+    assert driver.refused < 4, "what was learned once is not tried again at each request"

@@ -9,12 +9,11 @@ import pytest
 from foveate.agents import ArchitectContextStrategy, ContextStrategy, DeveloperContextStrategy, ReviewerContextStrategy
 from foveate.budget.window import TokenBudget
 from foveate.compiler.compilers import PipelineCompiler
-from foveate.errors import BudgetError, ConfigError
+from foveate.errors import BudgetError, ConfigError, EmptyRequestError
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.session import Session
 from foveate.wire import openai_chat
-from foveate.wire.format import OPENING
 from foveate.work import Design, Issue, Task, TaskDAG
 from tests.agents.states import marked_state
 
@@ -72,8 +71,12 @@ def test_sections_that_come_with_the_state_are_shown_last_if_they_are_allowed():
 def test_override_messages_are_used_as_they_are_even_if_there_are_none(messages: list[dict[str, str]]):
     strategy = Verbatim(messages)
     view = strategy.compile(marked_state())
-    # Providers refuse a request without messages, so lowering opens the conversation; nothing else is added.
-    assert view.to("openai") == (messages or [{"role": "user", "content": OPENING}])
+    if messages:
+        assert view.to("openai") == messages
+    else:
+        # Providers refuse a request without messages, and nothing is made up for them.
+        with pytest.raises(EmptyRequestError, match="append a user message"):
+            view.to("openai")
     assert [openai_chat.encode(one) for one in strategy.to_messages(view)] == messages
     assert view.system_prompt is None
 

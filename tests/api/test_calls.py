@@ -120,7 +120,7 @@ def test_a_session_without_calls_has_none(client: TestClient, tmp_path: Path) ->
     with serving.asking(tmp_path / "agent.db") as other:
         content = b'[{"role": "user", "content": "hi"}]'
         assert other.post("/api/sessions/import", content=content, params={"as": "s"}).status_code == 200
-        assert good(other, "sessions/s/calls") == {"total": 0, "calls": []}
+        assert good(other, "sessions/s/calls") == {"total": 0, "calls": [], "waiting": None}
         assert [item["id"] for item in good(other, "sessions/s/preview")["items"]] == ["m1"]
 
 
@@ -154,8 +154,8 @@ def test_a_preview_that_cannot_be_made_says_why(client: TestClient, query: dict[
 def test_an_empty_session_has_no_request(client: TestClient, file: Path) -> None:
     with Store(file) as store:
         store.begin("empty", vault_name="nowhere")
-    assert "append a message first" in bad(client, 422, "sessions/empty/preview")[1]
-    assert good(client, "sessions/empty/messages") == {"total": 0, "messages": []}
+    assert "append a message first" in bad(client, 404, "sessions/empty/preview")[1]
+    assert good(client, "sessions/empty/messages") == {"total": 0, "messages": [], "waiting": None}
     assert client.get("/api/sessions/empty/transcript").text == ""
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
+from foveate import ModelProfile, Session
 from foveate.api import Place, create_app
 from foveate.chat.opening import file_name, is_chat
 from foveate.store import Store
@@ -140,6 +142,10 @@ def test_whoever_waits_for_an_answer_keeps_nobody_else_waiting(
         finally:
             go_on.set()
         assert {told.result()[-1][0] for told in answers} == {"done"}
+    # A store that so many write to at once may have had some of them held for a moment.
+    deadline = time.monotonic() + 60
+    while client.get("/api/sessions").json()["total"] < several and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert client.get("/api/sessions").json()["total"] == several
 
 
@@ -190,3 +196,23 @@ def test_the_schema_says_what_is_answered(client: TestClient) -> None:
     for operations in paths.values():
         for operation in operations.values():
             assert {"401", "403", "422", "503"} <= operation["responses"].keys()
+
+
+def test_a_chat_can_be_previewed_before_its_first_call(client: TestClient, scene: Scene) -> None:
+    """From its first message on, which is written before the call is: as this server would ask, whatever its model."""
+    assert client.get("/api/sessions/new/preview").status_code == 404
+    assert client.put("/api/chats/new/mode", json={"endless": True}).status_code == 200
+    # It is there, and nobody has said anything in it.
+    assert client.get("/api/sessions/new/preview").status_code == 404
+    for name, tags in (
+        ("new", {}),
+        ("plain", {"kind": "chat", "endless": "off"}),
+        ("no-chat", {"origin": "elsewhere"}),
+    ):
+        with Session.open(scene.store, name, model=ModelProfile(name="openai-chat:scripted"), budget=8_000) as session:
+            session.append({"role": "user", "content": "Hi"})
+            session.tag(experiment="a", **tags)
+        seen = client.get(f"/api/sessions/{name}/preview")
+        assert seen.status_code == 200, seen.text
+        assert [one["role"] for one in seen.json()["items"]] == ["user"]
+        assert seen.json()["budget"] == (None if name == "no-chat" else 16_000)

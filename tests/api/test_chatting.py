@@ -103,9 +103,9 @@ def test_each_failure_costs_no_answer_and_is_seen(
     noted = [data for kind, data in told if kind == "diagnostic"][-1]
     assert (noted["code"], noted["phase"], noted["subject"]) == (failure.code, failure.phase, failure.subject)
     assert failure.said in noted["text"]
+    kept = scene.diagnostics("one")[-1]
     listed = client.get("/api/sessions/one/diagnostics").json()
     assert failure.said in json.dumps(listed, ensure_ascii=False)
-    kept = scene.diagnostics("one")[-1]
     assert (kept.code, kept.phase, kept.subject) == (failure.code, failure.phase, failure.subject)
 
 

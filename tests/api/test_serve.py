@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 import pytest
 from typer.testing import CliRunner
 
+from foveate.api.admission import MOST_GUESSES
 from foveate.cli.main import app
 from tests.api.serving import fill
 
@@ -76,6 +77,18 @@ def test_others_need_the_token(tmp_path: Path) -> None:
         assert fetched(f"{address}api/sessions", Authorization=f"Bearer {TOKEN}")[0] == 200
         assert fetched(address)[0] == 401
     assert (tmp_path / "data" / "foveate" / "context.db").exists()
+
+
+def test_guesses_count_for_the_address_that_connects(tmp_path: Path) -> None:
+    """A guesser that claims to forward for somebody else each time has no more guesses than any other."""
+    with served(tmp_path, "--host", ANY, FOVEATE_TOKEN=TOKEN) as (_, address, _):
+        answers = [
+            fetched(
+                f"{address}api/sessions", **{"Authorization": "Bearer wrong", "X-Forwarded-For": f"10.0.0.{number}"}
+            )
+            for number in range(MOST_GUESSES + 1)
+        ]
+    assert [status for status, *_ in answers] == [401] * MOST_GUESSES + [429]
 
 
 @pytest.fixture

@@ -121,5 +121,5 @@ def test_a_broken_file_of_conversations_is_refused_without_a_traceback(logs: Pat
 
 
 def test_without_logs_it_says_how_to_name_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.cli.data_root", lambda: None)
+    monkeypatch.setattr("bench.console.data_root", lambda: None)
     assert "set `FOVEATE_DATA`" in run("replay", "--no-peers", code=1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,3 +59,15 @@ def test_amounts_are_not_negative(option: str) -> None:
     """A negative amount is refused by name."""
     with pytest.raises(ConfigError, match=f"`{option}` must be 0 tokens or more, got -1"):
         TokenBudget(**{"window": 10, option: -1})
+
+
+@pytest.mark.parametrize(
+    "option", ["window", "used", "reserved_output", "reserved_system", "soft_threshold", "minimum_headroom"]
+)
+@pytest.mark.parametrize("value", ["a", "600", 0.5, 600.0, float("nan"), True, [1]])
+def test_sizes_are_whole_numbers_of_tokens(option: str, value: Any) -> None:
+    """Text, a share of the window, and a truth value are refused by name."""
+    with pytest.raises(
+        ConfigError, match=f"`{option}` must be a whole number of tokens, got {re.escape(repr(value))};"
+    ):
+        TokenBudget(**{"window": 1_000, option: value})

@@ -12,7 +12,8 @@ import pytest
 from tests.chat.talking import Model, Tools, endless_chat, look, talk
 
 from foveate.agents.driver import DriverError, WindowError
-from foveate.chat.conversation import Conversation, Listening
+from foveate.agents.loop import Listening
+from foveate.chat.conversation import Conversation
 from foveate.errors import ConfigError
 from foveate.session import Session
 from foveate.wire.format import Request

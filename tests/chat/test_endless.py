@@ -12,7 +12,7 @@ import pytest
 from tests.chat.talking import TEMPLATE, Model, Tools, endless_chat, folders_in, look, talk
 
 from foveate.agents.driver import DriverError
-from foveate.chat.conversation import Listening
+from foveate.agents.loop import Listening
 from foveate.chat.endless import Terms
 from foveate.errors import TemplateError
 from foveate.log.events import DiagnosticRecorded, ReductionRecorded, ReflectionRecorded, SummaryRecorded
@@ -112,7 +112,7 @@ async def test_tools_that_fill_the_window_cost_no_summary(tmp_path: Path, budget
         assert len(digests) <= 6
         written.add(summary_of(views[-1].request))
     assert written > {""} and "They looked at many things." in "".join(written)
-    assert 3 <= len(writer.asked) <= 16
+    assert 2 <= len(writer.asked) <= 16
 
 
 async def test_a_summary_stays_byte_identical_until_the_next_is_due(tmp_path: Path) -> None:
@@ -456,3 +456,60 @@ async def test_whatever_others_raise_costs_no_call(tmp_path: Path) -> None:
     await talk(chat, 12)
     assert len(model.asked) == 12
     assert {"summary_failed", "reflection_failed", "computed_failed"} <= set(codes(chat.session))
+
+
+@pytest.mark.parametrize("refresh", ["every-turn", "when-needed"])
+@pytest.mark.parametrize("turns", [0, 1, 5])
+async def test_a_template_gets_as_many_recent_turns_as_were_asked_for(tmp_path: Path, refresh: str, turns: int) -> None:
+    """However long they are, and however little room a digest has for words."""
+    text = (
+        f"---\nrefresh: {refresh}\ntoken_threshold: 500\npassthrough_runs: 1\n---\n"
+        "{% for turn in recent_turns %}said by {{ turn.speaker }}: {{ turn.text }}\n{% endfor %}\n{{ ledger }}\n"
+    )
+    model = Model(lambda _: "The answer is long. " * 60)
+    chat = endless_chat(tmp_path, model, text=text, terms=Terms(recent_turns=turns, reflect_every=0))
+    await talk(chat, 12)
+    summary = summary_of(model.asked[-1])
+
+    assert (summary.count("said by user: "), summary.count("said by assistant: ")) == (turns, turns)
+
+
+async def test_recent_turns_are_there_when_the_model_that_wrote_the_last_summary_fails(tmp_path: Path) -> None:
+    """What it wrote holds no turns; the log does."""
+    wrote: list[str] = []
+
+    def rule(_request: Request) -> str | Exception:
+        wrote.append("")
+        return "They talked." if len(wrote) < 4 else DriverError("gone")
+
+    text = "---\nrefresh: every-turn\n---\n{% for turn in recent_turns %}said by {{ turn.speaker }}\n{% endfor %}\n{{ ledger }}\n"
+    model = Model()
+    terms = Terms(recent_turns=4, reflect_every=0)
+    chat = endless_chat(tmp_path, model, text=text, writer=Model(rule), terms=terms)
+    await talk(chat, 10)
+
+    assert summary_of(model.asked[-1]).count("said by user") == 4
+
+
+async def test_a_threshold_of_nothing_is_a_summary_at_every_turn(tmp_path: Path) -> None:
+    """As a setting, as in a template."""
+    model = Model()
+    chat = endless_chat(tmp_path, model, terms=Terms(threshold=0, reflect_every=0))
+    await talk(chat, 6)
+
+    assert len(bodies(chat.session, ReductionRecorded)) == 2
+
+
+@pytest.mark.parametrize("threshold", [1, 200, 500, 1_000])
+async def test_a_threshold_far_below_the_budget_is_obeyed(tmp_path: Path, threshold: int) -> None:
+    """A summary is made as soon as the messages have more tokens and one of them is older than the runs that stay."""
+    model = Model(lambda _: "The answer is long. " * 20)
+    chat = endless_chat(tmp_path, model, terms=Terms(runs=1, threshold=threshold, reflect_every=0), budget=50_000)
+    await talk(chat, 14)
+    first = next(number for number, request in enumerate(model.asked) if summary_of(request))
+    before = [chat.session.call(number).tokens for number in range(1, first + 1)]
+
+    assert before[-1] <= max(threshold, before[1]), "the last one without a summary was below, or had nothing older"
+    made = bodies(chat.session, ReductionRecorded)
+    assert made[0].before > threshold
+    assert {one.trigger for one in made} == {"due"}

@@ -111,7 +111,9 @@ def test_a_link_that_leads_out_is_refused_and_one_within_the_vault_is_not(folder
 
 
 def test_an_unknown_name_is_answered_with_those_there_are(folders: TemplateFolders):
-    with pytest.raises(TemplateError, match=r"no template 'chat' in .*AssistantMD.* and .*; there are none; `seed`"):
+    with pytest.raises(
+        TemplateError, match=r"no template 'chat' in .*AssistantMD.* and .*; there are none; give a `system` folder"
+    ):
         folders.load("chat")
     of_system(folders, "a.md")
     of_vault(folders, "b/c.md")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,13 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from tests.chat.talking import folders_in
+from tests.store.locking import locked
 
 from foveate import Session
 from foveate.chat.processing import CompilingHistory, build_compiling_history_processor
 from foveate.integrations.pydantic_ai import EndlessHistory
 from foveate.log.events import DiagnosticRecorded
+from foveate.store import Store
 
 
 class Agents:
@@ -119,6 +122,17 @@ async def test_an_answer_is_in_the_store_as_soon_as_it_is_given(tmp_path: Path) 
         assert kept.messages[-1].text == result.output
 
 
+@pytest.mark.parametrize("given", [None, "fast"])
+async def test_each_call_is_recorded_with_the_model_of_the_agent(tmp_path: Path, given: str | None) -> None:
+    """By the name that the agent has for it, or the one that the user gives it."""
+    with Session.open(tmp_path / "agent.db", "talk", budget=2_500) as durable:
+        agents = Agents(EndlessHistory(processor(tmp_path, session=durable, model=given)))
+        await agents.agent.run("One")
+    with closing(sqlite3.connect(tmp_path / "agent.db")) as store:
+        found = store.execute("SELECT DISTINCT model_alias FROM context_summaries").fetchall()
+    assert found == [(given or agents.agent.model.model_id,)]  # type: ignore[union-attr]
+
+
 async def test_a_history_that_is_not_that_of_the_session_given_is_said(tmp_path: Path) -> None:
     """The call goes out; that it is not kept in the store is said there and here."""
     with Session.open(tmp_path / "agent.db", "talk", budget=2_500) as durable:
@@ -179,3 +193,27 @@ async def test_messages_that_cannot_be_read_go_out_as_they_are(tmp_path: Path) -
     assert await history(odd) is odd
     assert history.failure is not None
     assert await history([]) == []
+
+
+@pytest.mark.parametrize("kind", [EndlessHistory, ProcessHistory])
+async def test_a_locked_store_costs_an_agent_nothing(tmp_path: Path, kind: Any) -> None:
+    """Also for a session that cannot be begun yet: each request goes out at once, and all of it is written later."""
+    path = tmp_path / "a.db"
+    Store(path).close()
+    with locked(f"sqlite:///{path}"):
+        began = time.monotonic()
+        session = Session.open(path, "a", budget=2_500)
+        history = processor(tmp_path, session=session)
+        agents = Agents(kind(history))
+        result = await agents.agent.run("one")
+        result = await agents.agent.run("two", message_history=result.all_messages())
+        # Half a minute for each event was what it took; the machine may be slow.
+        assert time.monotonic() - began < 50
+        assert "store_failed" in [one.code for one in history.diagnostics]
+        assert history.failure is None
+        said = [message.text for message in session.messages]
+        assert not session.close()
+    with Session.open(path, "a", budget=2_500) as again:
+        assert [message.text for message in again.messages] == said
+        assert [again.call(number).number for number in (1, 2, 3, 4)] == [1, 2, 3, 4]
+        assert again.held_in is None

@@ -10,12 +10,13 @@ import pytest
 from tests.chat.talking import Model, endless_chat, talk
 from tests.store import engines
 
-from foveate.api.costs import input_costs
 from foveate.chat.endless import Terms
+from foveate.chat.recording import note_alias
+from foveate.inspect.calls import read_calls
+from foveate.inspect.session_costs import input_costs
 from foveate.log.events import SummaryRecorded
 from foveate.session import Session
 from foveate.store import Store
-from foveate.store.housekeeping import call_summaries
 
 store_url = engines.store_url
 
@@ -75,20 +76,21 @@ async def test_the_row_of_a_call_with_a_summary_is_about_that_summary(store_url:
             await talk(endless_chat(tmp_path, Model(), writer=writer, terms=TERMS, session=session), 12)
             newest = recorded(session)[-1]
         *_, row = rows_of(store)
-        calls = call_summaries(store, store.session("s"))
+        calls = read_calls(store, store.session("s"))
         assert has_summary(row)
         assert (row["model_alias"], row["raw_output"]) == ("writer", WRITTEN.strip())
         assert (row["template_name"], row["template_source"]) == ("plain", "system")
         assert row["template_hash"] == newest.template_sha256
-        assert json.loads(row["sections_included"]) == ["context summary"]
+        assert json.loads(row["sections_included"]) == ["Template"], "a template without headings is one section"
         assert json.loads(row["budget"])["summary"] == newest.tokens
         assert "You are kind." in row["compiled_prompt"]
         assert "artifact://prompt/" in row["compiled_prompt"]
         inputs = json.loads(row["input_payload"])["summary"]
         assert (inputs["turn"], inputs["call"], inputs["through"]) == (newest.turn, newest.call, newest.through)
-        assert json.loads(row["parsed_output"])["message"] == row["output_id"], "the reply is named"
+        assert row["parsed_output"] is None, "the template has no contract"
+        assert row["output_id"], "the reply is named"
         assert {(one.strategy, one.model) for one in calls} == {("endless:plain", "gpt-4o")}
-        (cost,) = input_costs(store, [store.session("s").key]).values()
+        (cost,) = input_costs(store, [store.session("s")]).values()
         assert cost is not None, "a call is paid at the price of the model that read it"
 
 
@@ -119,7 +121,7 @@ async def test_the_row_of_a_summary_by_rules_says_that_nobody_wrote_it(store_url
 async def test_a_session_that_is_opened_again_still_knows_its_summary(
     store_url: str, tmp_path: Path, writer: Model | None
 ) -> None:
-    columns = ("model_alias", "raw_output", "template_name", "template_hash", "sections_included")
+    columns = ("model_alias", "template_name", "template_hash", "sections_included")
     with Store(store_url) as store:
         with Session.open(store, "s", budget=3_000) as session:
             await talk(endless_chat(tmp_path, Model(), writer=writer, terms=TERMS, session=session), 12)
@@ -130,6 +132,8 @@ async def test_a_session_that_is_opened_again_still_knows_its_summary(
         after = rows_of(store)[-1]
     assert after["call"] == before["call"] + 1
     assert [after[name] for name in columns] == [before[name] for name in columns]
+    # A long one is kept whole with the call that it was made for; later ones have its beginning.
+    assert after["raw_output"][:400] == before["raw_output"][:400]
 
 
 async def test_a_long_prompt_is_kept_once_beside_the_log(store_url: str, tmp_path: Path) -> None:
@@ -147,3 +151,79 @@ async def test_a_long_prompt_is_kept_once_beside_the_log(store_url: str, tmp_pat
         with store.reading() as connection:
             longest = "SELECT max(length(body)) FROM events WHERE kind = 'summary_recorded'"
             assert connection.exec_driver_sql(longest).scalar_one() < 4_000
+
+
+CONTRACT = """\
+## Topic
+{{ topic }}
+
+## Plan
+{{ ledger }}
+
+```yaml
+topic: text
+open_questions: list
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "parsed"),
+    [
+        (
+            '{"topic": "numbers", "open_questions": ["which?"], "mood": "good"}',
+            {"topic": "numbers", "open_questions": ["which?"]},
+        ),
+        ("Topic: numbers\nOpen questions:\n- which?", {"topic": "numbers", "open_questions": ["which?"]}),
+        (
+            "They talk.\n**Topic:** numbers\n\n**Open questions**\nwhich?",
+            {"topic": "numbers", "open_questions": "which?"},
+        ),
+        ("## Topic\nnumbers\n## Mood\ngood", {"topic": "numbers"}),
+        ("Nothing of the kind.", None),
+    ],
+)
+async def test_a_row_has_the_contract_that_the_summary_fills_and_the_sections_of_its_template(
+    store_url: str, tmp_path: Path, written: str, parsed: dict[str, Any] | None
+) -> None:
+    """Not the reply: that is a message of the log, which the row names."""
+    writer = Model(lambda _: written, name="writer")
+    with Store(store_url) as store:
+        with Session.open(store, "s", budget=3_000) as session:
+            chat = endless_chat(tmp_path, Model(), text=CONTRACT, writer=writer, terms=TERMS, session=session)
+            await talk(chat, 9)
+        without, *_ = rows_of(store)
+        *_, row = rows_of(store)
+    assert without["parsed_output"] is None
+    assert (json.loads(row["parsed_output"]) if row["parsed_output"] else None) == parsed
+    assert json.loads(row["sections_included"]) == ["Topic", "Plan"]
+
+
+async def test_rows_of_summaries_by_rules_have_contract_and_sections_too(store_url: str, tmp_path: Path) -> None:
+    with Store(store_url) as store:
+        with Session.open(store, "s", budget=3_000) as session:
+            await talk(endless_chat(tmp_path, Model(), text=CONTRACT, terms=TERMS, session=session), 9)
+        rows = [row for row in rows_of(store) if has_summary(row)]
+    assert {row["sections_included"] for row in rows} == {'["Topic","Plan"]'}
+    assert {tuple(json.loads(row["parsed_output"])) for row in rows} == {("topic",)}
+
+
+class Aliased(Model):
+    """A model that was chosen by another name than its own."""
+
+    alias = "fast"
+
+
+async def test_the_alias_is_the_name_that_was_chosen(store_url: str, tmp_path: Path) -> None:
+    """Of who answers and of who writes summaries, also in a session that is opened again; prices go by the model."""
+    writer = Aliased(lambda _: WRITTEN, name="openai:gpt-4o-mini")
+    with Store(store_url) as store:
+        for turns in (2, 10):
+            with Session.open(store, "s", budget=3_000, model="gpt-4o") as session:
+                note_alias(session, "" if turns == 2 else "clever", "clever")
+                await talk(endless_chat(tmp_path, Model(), writer=writer, terms=TERMS, session=session), turns)
+        rows = rows_of(store)
+        calls = read_calls(store, store.session("s"))
+    assert {row["model_alias"] for row in rows if not has_summary(row)} == {"clever"}
+    assert {row["model_alias"] for row in rows if has_summary(row)} == {"fast"}
+    assert {one.model for one in calls} == {"gpt-4o"}

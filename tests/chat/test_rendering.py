@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import enum
-import time
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from jinja2.filters import FILTERS as JINJA_FILTERS
+from tests.chat.hostile_templates import ESCAPES, HOGS, SLOW, VALUES
 
+from foveate.chat.render_process import close_renderers, render_form
 from foveate.chat.rendering import rendered
-from foveate.chat.sandbox import FILTERS, TESTS
+from foveate.chat.sandbox import FILTERS, TESTS, FormError
 from foveate.chat.templates import PLACEHOLDERS, Template, template_of
 from foveate.errors import TemplateError
 
@@ -99,6 +108,14 @@ def test_each_filter_and_test_that_is_offered_is_there():
         )
 
 
+def test_a_form_has_the_size_limit_of_files_wherever_it_comes_from():
+    """Parsing cannot be ended, so what is too large is not begun with."""
+    assert len(render_form("x" * 100_000, {})) == 100_000
+    for form in ("{{a}}" * 150_000, "é" * 50_001):
+        with pytest.raises(FormError, match="it has more than 100,000 bytes; shorten it"):
+            render_form(form, {"a": 1})
+
+
 def test_another_text_of_a_template_can_be_filled_in():
     read = template("{{ topic }}")
 
@@ -122,31 +139,6 @@ def test_an_error_names_the_line_of_the_file():
     assert (caught.value.phase, caught.value.pointer) == ("render", "vault:x")
 
 
-ESCAPES = [
-    "{{ ''.__class__.__mro__ }}",
-    "{{ ''['__class__'] }}",
-    "{{ topic.__class__.__base__.__subclasses__() }}",
-    "{{ constraints | map(attribute='__class__') | list }}",
-    "{{ constraints | sort(attribute='__class__') }}",
-    "{{ constraints | map('attr', '__class__') | list }}",
-    "{{ topic | attr('__class__') }}",
-    "{{ range.__globals__ }}",
-    "{{ missing.__init__.__globals__ }}",
-    "{{ self.__init__ }}",
-    "{{ self }}",
-    "{{ range }}",
-    "{{ cycler.__init__ }}",
-    "{{ lipsum() }}",
-    "{{ constraints.append('x') }}",
-    "{{ '{0.__class__}'.format(topic) }}",
-    "{% for a in constraints %}{{ loop._iterable }}{% endfor %}",
-    "{% for a in constraints %}{{ loop.cycle }}{% endfor %}",
-    "{% include '/etc/passwd' %}",
-    "{% import 'os' as os %}",
-    "{% extends 'x' %}",
-]
-
-
 @pytest.mark.parametrize("text", ESCAPES)
 def test_no_form_reaches_out_of_its_sandbox(text: str):
     with pytest.raises(TemplateError) as caught:
@@ -154,52 +146,104 @@ def test_no_form_reaches_out_of_its_sandbox(text: str):
     assert caught.value.phase == "render"
 
 
-LOOP = "{% for a in range(9999) %}{% for b in range(9999) %}"
-END = "{% endfor %}{% endfor %}"
-HOGS = [
-    "{{ range(999999999) }}",
-    "{% for a in range(999999999) %}{% endfor %}",
-    LOOP + END,
-    "{% set r = range(9999) | list %}{% for a in r %}{% for b in r %}{% for c in r %}{% endfor %}{% endfor %}{% endfor %}",
-    LOOP + "{{ a }}" + END,
-    LOOP + "{% if ledger[1:] == ledger[2:] %}{% endif %}" + END,
-    LOOP + "{% if ledger | upper | title %}{% endif %}" + END,
-    LOOP + "{% if constraints | map('upper') | sort | list %}{% endif %}" + END,
-    LOOP + "{% if constraints == constraints[:] %}{% endif %}" + END,
-    "{{ ledger | join(ledger) }}",
-    "{{ 10 ** 10 ** 10 }}",
-    "{{ 'a' * 999999999 }}",
-    "{{ '%999999999d' % 1 }}",
-    "{{ '%999999999d' is odd }}",
-    "{{ ['%999999999d'] | select('divisibleby', 3) | list }}",
-    "{{ '{:>999999999}'.format(1) }}",
-    "{{ topic | indent(999999999) }}",
-    "{{ topic | center(999999999) }}",
-    "{{ topic | batch(999999999, 'x') | list }}",
-    "{% macro f(n) %}{{ f(n) }}{{ f(n) }}{% endmacro %}{{ f(40) }}",
-    "{% for a in constraints recursive %}{{ loop(constraints) }}{% endfor %}",
-    "{% set x = 'ab' %}" + "{% set x = x ~ x %}" * 50 + "{{ x }}",
-    "{% set x = 'ab' %}" + "{% set x = x + x %}" * 50 + "{{ x }}",
-    "{% set x = 'ab' %}" + "{% set x = x | join(x) %}" * 50 + "{{ x }}",
-    "{% set x = 'ab' %}" + "{% set x %}{{ x }}{{ x }}{% endset %}" * 50 + "{{ x }}",
-    "{% set x = [1] %}" + "{% set x = [x, x] %}" * 50 + "{{ x }}",
-    "{% for x in [topic] %}" * 30 + "{% endfor %}" * 30,
-    "{{ topic }}" * 8000,
-    "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
-    "{{ " + "not " * 5000 + "topic }}",
-    "{{ topic" + " or topic" * 5000 + " }}",
-    "{{ topic" + " | upper" * 5000 + " }}",
-    "{% if topic %}" * 2000 + "{% endif %}" * 2000,
-]
+@pytest.mark.parametrize("form", HOGS, ids=lambda text: text[:60])
+def test_no_form_takes_all_time_or_memory(form: str):
+    """Whatever would grow or go on without end is refused, or ended after its time."""
+    with pytest.raises(FormError):
+        render_form(form, VALUES, seconds=0.5)
 
 
-@pytest.mark.parametrize("text", HOGS, ids=lambda text: text[:60])
-def test_no_form_takes_all_time_or_memory(text: str):
-    """Whatever would grow without end is refused, or stopped by its steps after a moment."""
-    start = time.process_time()
-    with pytest.raises(TemplateError):
-        filled(text, topic="t", ledger="some words " * 50_000, constraints=["a", "b"] * 10_000)
-    assert time.process_time() - start < 10
+@pytest.mark.parametrize("form", SLOW[:2])
+def test_a_form_that_takes_too_long_says_so_and_leaves_the_next_one_alone(form: str):
+    """Its process is ended, and the next form has another one."""
+    with pytest.raises(FormError, match=r"it takes more than 0\.2 seconds; loop over less"):
+        render_form(form, VALUES, seconds=0.2)
+    assert filled("{{ topic }}", topic="next") == "next"
+
+
+def test_looking_at_a_form_runs_nothing_of_it(monkeypatch: pytest.MonkeyPatch):
+    """Constants are not evaluated when a template is only read, so a list of templates cannot hang."""
+    ran: list[object] = []
+    monkeypatch.setitem(cast("dict[str, Any]", JINJA_FILTERS), "upper", ran.append)
+    assert template("{{ 'a constant' | upper }}{% if 'x' | upper %}{% endif %}").fills is False
+    assert ran == []
+
+
+def test_threads_render_at_once():
+    """Each has its own answer, also when others take too long beside it."""
+    answers: list[str] = []
+
+    def render(number: int) -> None:
+        answers.append(filled("{{ topic }}", topic=f"t{number}"))
+
+    def hang() -> None:
+        with pytest.raises(FormError):
+            render_form(SLOW[0], VALUES, seconds=0.5)
+
+    threads = [threading.Thread(target=render, args=(number,)) for number in range(12)]
+    threads += [threading.Thread(target=hang) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(answers) == sorted(f"t{number}" for number in range(12))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_forked_child_renders_by_itself():
+    """It does not talk into the pipe of its parent, which renders on."""
+    assert filled("{{ topic }}", topic="parent") == "parent"
+    ends = multiprocessing.get_context("fork")
+    results = ends.Queue()
+    child = ends.Process(target=_render_many, args=(results,))
+    child.start()
+    mine = [filled("{{ topic }}", topic=f"p{number}") for number in range(50)]
+    assert results.get(timeout=60) == [f"c{number}" for number in range(50)]
+    child.join(60)
+    assert mine == [f"p{number}" for number in range(50)]
+
+
+def _render_many(results: Any) -> None:
+    results.put([filled("{{ topic }}", topic=f"c{number}") for number in range(50)])
+
+
+def _children() -> list[int]:
+    """The processes that this one has started."""
+    return [int(one) for path in Path("/proc/self/task").glob("*/children") for one in path.read_text().split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the processes of this one are found in /proc")
+def test_a_process_that_was_ended_from_outside_is_replaced():
+    """Somebody's `kill` costs no rendering."""
+    assert filled("{{ topic }}", topic="a") == "a"
+    waiting = [one for one in _children() if b"sandbox.py" in Path(f"/proc/{one}/cmdline").read_bytes()]
+    assert waiting
+    for process in waiting:
+        os.kill(process, signal.SIGKILL)
+    assert filled("{{ topic }}", topic="b") == "b"
+
+
+def test_without_a_process_a_form_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch):
+    """Where Python is a part of another program there is no interpreter to start; nothing is rendered unwatched."""
+    close_renderers()
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    with pytest.raises(TemplateError, match=r"no process can be started to fill it in: .*No such file"):
+        filled("{{ topic }}", topic="t")
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
+    with pytest.raises(TemplateError, match=r"no process can be started to fill it in: .* ended at once"):
+        filled("{{ topic }}", topic="t")
+
+
+def test_a_script_without_a_main_guard_can_render(tmp_path: Path):
+    """The script that renders is not run a second time, and nothing of the working directory is imported."""
+    (tmp_path / "jinja2.py").write_text("raise SystemExit('imported from the working directory')")
+    script = tmp_path / "elsewhere" / "script.py"
+    script.parent.mkdir()
+    script.write_text(
+        "from foveate.chat.render_process import render_form\nprint(render_form('{{ topic }}', {'topic': 'once'}))\n"
+    )
+    ran = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("once\n", "", 0)
 
 
 def test_long_lists_are_filled_in():
@@ -214,6 +258,13 @@ def test_too_long_a_text_is_refused_rather_than_sent():
         filled("{{ ledger }}{{ ledger }}", ledger="x" * 600_000)
 
 
+@pytest.mark.parametrize("first", ["1", "-1"])
+def test_a_comparison_that_is_too_large_is_refused_with_its_line(first: str):
+    """Whichever part of it is one too many: its operands have no line of their own."""
+    with pytest.raises(TemplateError, match="line 2: it has more than 4,000 parts"):
+        filled(f"x\n{{{{ {first}{'<1' * 3_000} }}}}")
+
+
 def test_a_value_that_is_nothing_to_fill_in_is_refused_by_name():
     with pytest.raises(TemplateError, match="the value of `plan` cannot be used: object is nothing to fill in"):
         filled("{{ plan }}", plan=object())
@@ -225,7 +276,7 @@ def test_a_value_that_is_nothing_to_fill_in_is_refused_by_name():
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-VALUES = st.recursive(
+PLAIN_VALUES = st.recursive(
     SCALARS,
     lambda inner: (
         st.lists(inner, max_size=3)
@@ -247,7 +298,7 @@ FORM = template(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.dictionaries(st.sampled_from(PLACEHOLDERS), VALUES))
+@given(st.dictionaries(st.sampled_from(PLACEHOLDERS), PLAIN_VALUES))
 @example({"topic": 10**5000})
 @example({"topic": float("nan"), "plan": "\ud800"})
 def test_any_values_give_a_text_or_a_template_error(values: dict[str, object]):
@@ -266,7 +317,7 @@ PIECES = st.sampled_from([*WORDS, *(f" {word} " for word in SPACED), *FILTERS, *
 
 
 @settings(deadline=None)
-@given(st.lists(PIECES, max_size=14).map("".join), VALUES, VALUES)
+@given(st.lists(PIECES, max_size=14).map("".join), PLAIN_VALUES, PLAIN_VALUES)
 @example("{{'a'|truncate(1)}}", "", "")
 @example("{{topic|map|list}}", "ab", "")
 @example("{{topic|first|last}}", [], "")
@@ -283,8 +334,8 @@ def test_any_form_gives_a_text_or_a_template_error(form: str, topic: object, pla
     st.sampled_from(FILTERS),
     st.sampled_from(FILTERS),
     st.lists(st.sampled_from(["1", "-1", "'a'", "plan", "attribute='text'", "true", "'upper'", "none"]), max_size=2),
-    VALUES,
-    VALUES,
+    PLAIN_VALUES,
+    PLAIN_VALUES,
 )
 def test_any_filter_of_any_value_gives_a_text_or_a_template_error(
     first: str, second: str, arguments: list[str], topic: object, plan: object

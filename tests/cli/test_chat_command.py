@@ -21,6 +21,7 @@ from foveate.cli.main import app
 from foveate.store import Store
 from tests.chat.script import FAILURES, Failure, Scene
 from tests.scripted_model import ScriptedModel, scripted_model
+from tests.store.locking import locked
 
 FOVEATE = str(Path(sys.executable).with_name("foveate"))
 MODEL = "openai-chat:scripted"
@@ -170,12 +171,12 @@ def test_an_endless_chat_at_a_small_budget_shows_its_summary(model: ScriptedMode
     last = chat(*(f"/why {one}" for one in made), "/why r99.summary", "/pin m24", "/why m24", "/context").stdout
     for one in made:
         assert f"{one} was made for the model" in last
-    in_order(last, "Context summary (compiled):", "## Topic\nCats.\n", "## Decisions")
+    in_order(last, "Context summary (compiled):", ">## Topic\n>Cats.\n", ">## Decisions")
     assert "no message 'r99.summary'" in last
     assert re.search(r"^m24 is .*; it is pinned$", last, re.MULTILINE)
     assert re.search(r"^m24 .* verbatim, pinned ", last, re.MULTILINE)
     assert re.search(r"summarised\s+1", done.stdout)
-    assert "Context summary (compiled): ## Topic Cats." in done.stdout
+    assert "Context summary (compiled): (a model wrote this; " in done.stdout
     in_order(done.stdout, "m1 is summarised in")
 
 
@@ -403,3 +404,22 @@ class Terminal:
             read = os.read(self._screen, 65_536)
             self._shown += read
             self._all += read
+
+
+def test_a_locked_store_costs_a_chat_nothing(model: ScriptedModel, scene: Scene) -> None:
+    """It is said at once and where the chat is held; the next chat has it, and the model sees it."""
+    chat("one")
+    with locked(f"sqlite:///{scene.store}"):
+        began = time.monotonic()
+        done = chat("two", "/endless on", "three")
+        # Half a minute for each of them was what it took; the machine may be slow.
+        assert time.monotonic() - began < 50
+        new = chat("hello", options=("new", "--endless"))
+    in_order(
+        done.output, "! record: ", "is locked", ".jsonl", "You said: two", "You said: three", "what it lacks is held"
+    )
+    in_order(new.output, "! record: ", "You said: hello", "what it lacks is held")
+    done = chat("four", "/context")
+    in_order(done.output, "6 messages · endless", "You said: four", "m1", "m3", "m5", "m7")
+    assert not list(scene.store.parent.rglob("*.jsonl"))
+    in_order(chat(options=("new",)).output, "chat new · 2 messages")

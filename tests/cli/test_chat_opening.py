@@ -54,6 +54,14 @@ def test_recent_turns_are_an_option(model: ScriptedModel, scene: Scene, number: 
     assert int(found[1]) in lines
 
 
+def test_options_that_only_endless_chats_heed_say_so_elsewhere(model: ScriptedModel) -> None:
+    """Nothing that was asked for is ignored without a word."""
+    plain = chat("Hello", options=("--threshold", "150", "--recent-turns", "2"))
+    assert "--threshold, --recent-turns: of no effect until the chat is endless" in plain.stdout + plain.stderr
+    endless = chat("Hello", options=("other", "--endless", "--threshold", "150"))
+    assert "of no effect" not in endless.stdout + endless.stderr
+
+
 @pytest.mark.parametrize(("number", "said"), [("0", "and 0."), ("2", "and 2.")])
 def test_recent_tool_results_are_an_option(model: ScriptedModel, scene: Scene, number: str, said: str) -> None:
     scene.write_template(COUNTED)

@@ -111,7 +111,9 @@ def test_what_is_wrong_is_said_in_one_line(arguments: list[str], stdin: str, cod
     assert "Traceback" not in done.stderr
 
 
-def test_an_empty_list_is_no_error() -> None:
-    """Nothing was said, so the request says that; providers refuse one with nothing in it."""
-    assert [message["role"] for message in json.loads(run("compile", "-", stdin="[]").stdout)] == ["user"]
+def test_an_empty_list_is_refused() -> None:
+    """Nothing was said, and nothing is made up to send: the error says what to do."""
+    done = run("compile", "-", stdin="[]")
+    assert done.returncode == 1
+    assert "append a user message" in done.stderr
     assert "no messages" in run("explain", "-", stdin="[]").stdout

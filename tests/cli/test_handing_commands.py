@@ -155,5 +155,5 @@ def test_a_database_without_our_tables_knows_nothing(request: pytest.FixtureRequ
     """As with a file that is not there: a context says so, and makes nothing."""
     url = engines.fresh_postgresql(request)
     (shop / "task.yaml").write_text("objective: Add a refund")
-    assert "No known gotchas" in good("context", "task.yaml", "--store", url).stdout
+    assert "Nothing is known for this task yet." in good("context", "task.yaml", "--store", url).stdout
     assert "nothing is known yet: no store at" in bad("journal", "--store", url)

@@ -89,7 +89,7 @@ def test_a_task_is_told_what_earlier_ones_learned() -> None:
     """Sections in their order, text of any script, dependencies with what they hand over; for machines JSON."""
     learned()
     text = good("context", written("task.yaml", TASK)).stdout
-    assert text.startswith("## Context (Computed)\n\n### Patterns to Follow\n")
+    assert text.startswith("## Context (Computed)\n\n### Patterns from Dependencies\n")
     assert "### Patterns from Dependencies\n- **金额用整数分表示** (see: src/money.py)" in text
     assert "### Warnings from Dependencies\n- ⚠️ **high**: The database rounds → cast first" in text
     assert "#### Money\nmade amounts\n\n**Files to Read:**\n- `src/money.py`: has the helpers" in text
@@ -126,16 +126,17 @@ def test_complexity_and_budget_say_how_much_is_told() -> None:
     good("knowledge", "import", written("more.json", json.dumps({"nodes": [{**one, "id": f"q{one['id']}"} for one in nodes]})))  # fmt: skip
     assert "(at least 17 more left out)" in good("context", "task.yaml").stdout
     short = json.loads(good("context", "task.yaml", "--complexity", "complex", "--budget", "200", "--json").stdout)
-    assert 0 < len(short["patterns"]) < 10 and short["left_out"]["patterns"] == 20 - len(short["patterns"])
+    kept = len(short["patterns_to_follow"])
+    assert 0 < kept < 10 and short["left_out"]["patterns_to_follow"] == 20 - kept
+    written("context.json", json.dumps(short))
+    again = good("context", "context.json").stdout
+    assert again == good("context", "task.yaml", "--complexity", "complex", "--budget", "200").stdout
     assert "`budget` is 10 tokens" in run("context", "task.yaml", "--budget", "10").stderr
 
 
 def test_a_project_that_knows_nothing_says_so() -> None:
     assert good("context", written("task.json", '{"objective": "Do it"}')).stdout == (
-        "## Context (Computed)\n\n"
-        "### Patterns to Follow\nNo specific patterns identified for this task.\n\n"
-        "### Warnings\nNo known gotchas for this task area.\n\n"
-        "### Code References\nExplore the codebase as needed. No specific references pre-identified.\n"
+        "## Context (Computed)\n\nNothing is known for this task yet.\n"
     )
     assert good("context", "task.json", "--store", "none.db").stdout == good("context", "task.json").stdout
     assert not Path("none.db").exists(), "who only reads makes nothing"
@@ -314,6 +315,15 @@ def test_memories_are_taken_in() -> None:
     written("memories/b.md", "no front matter")
     assert "left out, as it has no front matter: memories/b.md" in good("knowledge", "import", "memories").stderr
     assert "has no front matter" in bad(2, "knowledge", "import", "memories/b.md")
+    Path("memories/c.md").symlink_to("/dev/zero")
+    said = good("knowledge", "import", "memories").stderr
+    assert "left out, as it is a link that leads out of the folder: memories/c.md" in said
+
+
+@pytest.mark.parametrize("command", [("context",), ("knowledge", "import"), ("handoff", "check")])
+def test_what_never_ends_is_refused(command: tuple[str, ...]) -> None:
+    """A device is no file to read; the error says what it is, and no memory runs out."""
+    assert "cannot read '/dev/zero': it is a device; give a regular file" in bad(2, *command, "/dev/zero")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -71,7 +72,8 @@ def bad(code: int, *arguments: str, **options: Any) -> str:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir())
+    """The files of a folder; the one in which events wait for a store is a folder."""
+    return sorted(one.name for one in folder.iterdir() if one.is_file())
 
 
 # --- sessions and show --------------------------------------------------------------------------------------------
@@ -149,7 +151,8 @@ def test_a_call_is_printed_as_it_was_sent(path: Path) -> None:
 def test_a_call_that_does_not_come_out_the_same_is_an_error(path: Path) -> None:
     """A log that was changed from outside is not passed off as what was sent."""
     with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("UPDATE events SET body = replace(body, 'orders.py', 'others.py')")
+        # As version 0.1 wrote them: without checksums only the hash of the request tells.
+        raw.execute("UPDATE events SET body = replace(body, 'orders.py', 'others.py'), checksum = NULL")
     said = bad(1, "show", "订单", "--store", str(path), "--call", "2")
     assert "was recorded with payload" in said
 
@@ -187,7 +190,7 @@ def test_a_broken_line_is_named_and_nothing_is_imported(path: Path, tmp_path: Pa
     rows = good("export", "订单", "--store", str(path)).stdout_bytes.splitlines(keepends=True)
     (tmp_path / "log.jsonl").write_bytes(b"".join([*rows[:3], rows[3][:-9] + b"\n", *rows[4:]]))
     said = bad(1, "import", "log.jsonl", "--store", "other.db")
-    assert "log.jsonl: line 4: cannot read event" in said
+    assert "log.jsonl, line 4: cannot read event" in said
     assert "nothing of it was imported" in said
     assert json.loads(good("sessions", "--store", "other.db", "--json").stdout) == []
     assert "standard input: there is no message" in bad(1, "import", "-", "--store", "other.db", stdin="[]")
@@ -295,7 +298,7 @@ def test_a_whole_store_passes_the_check(path: Path) -> None:
 def test_what_is_wrong_is_listed_with_a_remedy(path: Path) -> None:
     """And the exit code tells scripts."""
     with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("UPDATE events SET body = replace(body, 'orders.py', 'others.py') WHERE seq < 12")
+        raw.execute("UPDATE events SET body = replace(body, 'orders.py', 'others.py'), checksum = NULL WHERE seq < 12")
         raw.execute("UPDATE events SET body = 'x' WHERE kind = 'tagged'")
     done = run("db", "check", "--store", str(path))
     assert done.exit_code == 1
@@ -379,7 +382,7 @@ def test_an_unknown_session_is_an_error_that_helps(command: tuple[str, ...], pat
         (["import", "nowhere.jsonl"], 1, "cannot read 'nowhere.jsonl'"),
         (["import", "."], 1, "no logs in '.'"),
         (["sessions", "--store", "mysql://host/name"], 2, "unknown scheme 'mysql'"),
-        (["sessions", "--store", ""], 2, "`store` is empty"),
+        (["sessions", "--store", ""], 2, "`--store` is empty"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(path: Path, arguments: list[str], code: int, says: str) -> None:
@@ -400,7 +403,24 @@ def test_lines_that_are_not_there_are_refused(path: Path) -> None:
 def test_something_else_is_no_store(tmp_path: Path) -> None:
     """A file that is no database is left alone."""
     (tmp_path / "notes.txt").write_text("not a database, but long enough to be one\n" * 100)
-    assert "is not a database" in bad(1, "sessions", "--store", "notes.txt")
+    said = bad(1, "sessions", "--store", str(tmp_path / "notes.txt"))
+    assert "is not a database; the file is something else; name another `--store`" in said
+
+
+@pytest.mark.parametrize(
+    "command", [("sessions",), ("show", "a"), ("search", "word"), ("db", "check"), ("import", "--sample")]
+)
+def test_errors_name_the_option_of_the_command(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """`--store`, and not the argument of Python, whatever was to be done with a store that is none."""
+    (tmp_path / "notes.txt").write_text("something else, but long enough to be a store\n" * 100)
+    said = bad(1, *command, "--store", str(tmp_path / "notes.txt"))
+    assert "name another `--store`" in said
+    assert "`store`" not in said
+
+
+def test_a_session_that_is_called_like_the_argument_keeps_its_name(path: Path) -> None:
+    """Only the advice is worded for the command."""
+    assert "no session '`store`'" in bad(1, "transcript", "`store`", "--store", str(path))
 
 
 def test_a_store_that_cannot_be_written_can_be_read(path: Path) -> None:
@@ -420,7 +440,7 @@ def test_a_store_that_cannot_be_written_can_be_read(path: Path) -> None:
     for command in (("delete", "订单", "--yes"), ("fork", "订单")):
         done = without_rights(*command)
         assert done.returncode == 1
-        assert "cannot be written; change its permissions" in done.stderr
+        assert "can only be read" in done.stderr and "change its permissions" in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
 
@@ -488,3 +508,22 @@ def test_after_a_month_it_is_the_date() -> None:
 def test_nothing_of_others_reaches_the_terminal_as_a_command() -> None:
     """Escapes, newlines and carriage returns are spaces."""
     assert shown("a\x1b[2J\r\nb\x07\u202e c") == "a [2J b c"
+
+
+def test_what_is_left_of_a_store_that_was_cut_off_is_listed(path: Path) -> None:
+    """The check of a file that cannot be opened names sessions, how many events of each are left, and what to do."""
+    with Session.open(path, "long", budget=4_000) as session:
+        session.extend([user(lines(40)) for _ in range(300)])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    before = path.read_bytes()
+    ran = CliRunner().invoke(app, ["db", "check", "--store", str(path)])
+    assert ran.exit_code == 1
+    assert "database file: cannot be opened: database disk image is malformed\n    restore the store from a copy" in (
+        ran.stdout
+    )
+    assert re.search(r"log: (all )?\d+( of \d+)? events can be read", ran.stdout)
+    assert "SELECT body FROM events WHERE session = 1 ORDER BY seq" in ran.stdout
+    assert "says what can still be read" not in ran.output
+    assert path.read_bytes() == before

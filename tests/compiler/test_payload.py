@@ -22,11 +22,12 @@ def test_the_hash_is_of_the_payload_at_every_call(budget: int | None) -> None:
 
 
 def test_the_payload_is_the_request() -> None:
-    """Its messages are those of `to("openai")`."""
+    """Its messages are those that every format is written from."""
     view = session_of([*work(3)], system="Be kind.", tools=[TOOL], response_format={"type": "json_object"}).compile()
     payload = json.loads(view.payload)
 
-    assert [message for message in payload["messages"] if message] == view.to("openai")
+    assert [message[0] for message in payload["messages"] if message] == [message.role for message in view.messages]
+    assert (payload["wire"], payload["system"]) == (2, "Be kind.")
     assert (payload["tools"], payload["response_format"]) == ([TOOL], {"type": "json_object"})
 
 

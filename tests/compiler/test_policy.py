@@ -1,31 +1,77 @@
-"""Policies: named bundles of passes, isolation and marks."""
+"""Policies: named bundles of passes and marks."""
+
+from collections.abc import Iterable
 
 import pytest
-from tests.dialogue import session_of, user, work
+from tests.dialogue import exchange, lines, reading, session_of, user, work
 
 from foveate import PASSES, POLICIES, ConfigError, ObservationMasking, Policy, Shares
-from foveate.compiler.policy import policy_named
-from foveate.compiler.reduction import stages
-from foveate.transforms import Drop, Repair, Truncate
-from foveate.views.draft import pass_name
+from foveate.compiler.policy import isolated, policy_named
+from foveate.transforms import Cap, Drop, Repair, Transparent, Truncate
+from foveate.views.passes import Pass, PlainPass, pass_name, runs_on
 
 
-def test_the_order_of_the_stages_is_the_one_of_the_design() -> None:
-    """Cheap to dear, the guarantee last."""
-    assert [pass_name(stage) for stage in PASSES] == [
-        "repair", "supersede", "mask", "trim_calls", "fold", "distil", "summarise", "truncate",
+def names(passes: Iterable[Pass | PlainPass]) -> list[str]:
+    return [pass_name(stage) for stage in passes]
+
+
+def test_every_step_is_in_the_tuple_in_the_order_in_which_it_runs() -> None:
+    """What every request needs first, then cheap to dear, the guarantees last; nothing runs beside it."""
+    assert names(PASSES) == [
+        "cap", "restore_pins", "repair", "isolate", "supersede", "mask", "trim_calls", "fold", "distil", "summarise",
+        "truncate", "show_errors",
     ]  # fmt: skip
+    assert [runs_on(stage) for stage in PASSES] == ["request", *["reduction"] * 11]
 
 
-def test_isolation_stands_behind_the_repair_or_first() -> None:
-    """It decides first what finished turns leave."""
-    assert [pass_name(stage) for stage in stages(Policy(name="x"))][:2] == ["repair", "isolate"]
-    assert [pass_name(stage) for stage in stages(Policy(name="x", passes=(Drop(), Truncate())))] == [
-        "isolate",
+def test_the_records_of_a_compile_are_the_tuple_in_its_order() -> None:
+    """Capping, restored pins and open errors are told of like all other passes."""
+    failed = exchange("e", "bash", f"Error: no such table\n{lines(10)}\nexit code 1", command="make migrate")
+    session = session_of([user("go"), *failed, *work(6, size=60), user("now")], budget=1_200, policy="lean")
+    session.compile()
+    session.pin("m5")
+    session.extend([*reading(6, size=20, first=40), *reading(1, size=200, first=60), user("and " * 900)])
+    ran = [record.name for record in session.preview().records]
+
+    assert ran == [name for name in names(PASSES) if name in ran]
+    assert {"cap", "restore_pins", "isolate", "truncate", "show_errors"} <= set(ran)
+    assert [stage["name"] for stage in session.preview().explain(json=True)["stages"]] == [
+        record.name for record in session.preview().records
+    ]
+
+
+def test_a_tuple_is_completed_by_what_no_reduction_goes_without() -> None:
+    """Pins come back and open errors are shown, whatever else was left out."""
+    assert names(Policy(name="x", passes=(Drop(), Truncate())).passes) == [
+        "restore_pins",
         "drop",
         "truncate",
+        "show_errors",
     ]
-    assert [pass_name(stage) for stage in stages(Policy(name="x", passes=()))] == ["isolate"]
+    assert Policy(name="x", passes=()).passes == ()
+    assert names(Policy(name="x", passes=(Cap(),)).passes) == ["cap"]
+
+
+def test_isolation_is_one_of_the_passes() -> None:
+    """Another one takes its place; where there is none, it stands right behind the repair."""
+    own = session_of([user("go")], budget=3_000, isolation=ObservationMasking(above=50))
+    policy = own._means.compiler.policy  # type: ignore[union-attr,attr-defined]
+
+    assert names(policy.passes) == names(PASSES)
+    assert ObservationMasking(above=50) in policy.passes
+    assert names(isolated((Repair(), Drop()), Transparent())) == [
+        "restore_pins",
+        "repair",
+        "isolate",
+        "drop",
+        "show_errors",
+    ]
+
+
+def test_a_request_pass_behind_the_reductions_is_refused() -> None:
+    """It would run before them, and the tuple would not say so."""
+    with pytest.raises(ConfigError, match=r"pass `cap` runs on every request.*put it before `repair`"):
+        Policy(name="x", passes=(Repair(), Cap()))
 
 
 def test_policies_are_found_by_name() -> None:
@@ -55,7 +101,7 @@ def test_impossible_numbers_are_refused(made, said: str) -> None:
 
 def test_a_policy_of_ones_own_is_used_and_named() -> None:
     """The strategy of a view says which."""
-    policy = Policy(name="mine", isolation=ObservationMasking(above=50), passes=(Repair(), Truncate()))
+    policy = Policy(name="mine", passes=(Repair(), ObservationMasking(above=50), Truncate()))
     view = session_of([*work(4), user("now")], budget=3_000, policy=policy).compile()
 
     assert view.strategy == "pipeline:mine"

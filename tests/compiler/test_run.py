@@ -23,7 +23,8 @@ from foveate import (
 )
 from foveate.log.events import ReductionRecorded
 from foveate.log.messages import Message, Text, Thinking
-from foveate.transforms import Repair, Truncate
+from foveate.transforms import Cap, Repair, RestorePins, Truncate
+from foveate.views.passes import reducing_pass
 
 
 def test_without_a_budget_nothing_is_reduced() -> None:
@@ -110,6 +111,7 @@ def test_the_three_compilers_have_one_contract() -> None:
 def test_a_plain_function_is_a_pass() -> None:
     """It gets a draft and what it may know, and its name is in the trace."""
 
+    @reducing_pass
     def shout(draft: Draft, ctx: PassContext) -> Draft:
         assert ctx.limit > ctx.low
         return draft.with_items(
@@ -126,7 +128,9 @@ def test_a_plain_function_is_a_pass() -> None:
             for item in draft.items
         )
 
-    session = session_of([*work(4), user("now")], budget=3_000, passes=(Repair(), shout, *PASSES[1:]))
+    session = session_of(
+        [*work(4), user("now")], budget=3_000, passes=(Cap(), RestorePins(), Repair(), shout, *PASSES[3:])
+    )
     view = session.compile()
 
     (record,) = (record for record in view.records if record.name == "shout")
@@ -136,9 +140,7 @@ def test_a_plain_function_is_a_pass() -> None:
 
 def test_passes_can_be_left_out() -> None:
     """A tuple of two is enough."""
-    view = session_of(
-        [*work(4), user("now")], budget=3_000, passes=(Repair(), Truncate()), isolation=Transparent()
-    ).compile()
+    view = session_of([*work(4), user("now")], budget=3_000, passes=(Repair(), Transparent(), Truncate())).compile()
 
     assert view.tokens <= 3_000
     assert [record.name for record in view.records] == ["repair", "isolate", "truncate"]
@@ -147,6 +149,7 @@ def test_passes_can_be_left_out() -> None:
 def test_a_pass_that_breaks_a_pair_is_an_invariant_error_and_nothing_is_recorded() -> None:
     """A broken request is never handed out."""
 
+    @reducing_pass
     def lose_results(draft: Draft, ctx: PassContext) -> Draft:
         return draft.with_items(item for item in draft.items if item.message.role != "tool")
 
@@ -161,7 +164,7 @@ def test_a_pass_that_breaks_a_pair_is_an_invariant_error_and_nothing_is_recorded
 
 def test_passes_that_do_not_fit_are_a_budget_error_that_says_what_to_do() -> None:
     """Leaving out the last resort is allowed, an overflow is not."""
-    session = session_of([*work(4), user("now")], budget=2_000, passes=(Repair(),), isolation=Transparent())
+    session = session_of([*work(4), user("now")], budget=2_000, passes=(Repair(),))
 
     with pytest.raises(BudgetError, match=r"end `passes` with `Truncate\(\)` or raise `budget`") as caught:
         session.compile()

@@ -3,7 +3,7 @@
 import pytest
 from tests.dialogue import reading, says, session_of, user, work
 
-from foveate import ModelProfile, TokenBudget
+from foveate import ModelProfile, TokenBudget, reducing_pass
 from foveate.compiler.triggers import Decision
 
 
@@ -127,18 +127,19 @@ def test_a_reduction_that_brought_nothing_is_not_tried_again_on_the_same_input()
     """No loops; a diagnostic says that it was tried."""
     runs = []
 
+    @reducing_pass
     def nothing(draft, ctx):
         runs.append(ctx.number)
         return draft
 
     session = session_of(
-        [user("go"), *reading(18)], budget=16_000, passes=(nothing,), isolation=nothing, compact_when=lambda *_: True
+        [user("go"), *reading(18)], budget=16_000, passes=(nothing, nothing), compact_when=lambda *_: True
     )
     first, second = session.compile(), session.compile()
 
     assert [type(body).__name__ for body in first.proposed] == ["DiagnosticRecorded"]
     assert second.proposed == ()
-    assert len(runs) == 2  # isolation and the pass, once each
+    assert len(runs) == 2  # once for each time that it is in the tuple
 
 
 @pytest.mark.parametrize("idle", [0.0, 10_000.0])

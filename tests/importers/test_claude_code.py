@@ -102,7 +102,7 @@ def test_lines_of_one_response_are_one_message_that_is_counted_once() -> None:
     assert model_of(response) == "claude-opus-4-6"
     assert response.meta.extra["response_id"] == "m1"
     assert response.meta.extra["stop_reason"] == "tool_use"
-    assert messages[3].extra == {"is_error": True}
+    assert messages[3].extra["is_error"] is True
     assert sum(usage_of(message) is not None for message in messages) == 2
 
 

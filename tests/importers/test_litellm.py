@@ -143,7 +143,8 @@ def test_calls_that_continue_each_other_are_one_session() -> None:
         *("user", "assistant", "tool", "assistant", "user", "assistant")
     ]
     assert {entry.session for entry in entries} == {"calls"}
-    assert spoken(entries)[1].extra == {}
+    # What is noted is the form it came in, and nothing that only responses say.
+    assert spoken(entries)[1].extra == {"@openai": {"form": "absent"}}
     assert [message.text for message in spoken(entries)[3:]] == ["Done.", "Thanks.", "Bye."]
 
 

@@ -139,7 +139,7 @@ def test_tool_calls_of_newer_versions_stay_calls() -> None:
     assert [message.role for message in messages] == ["user", "assistant", "tool", "user"]
     assert messages[1].calls[0].id == "t1"
     assert is_program(messages[3])
-    assert messages[2].extra == {}
+    assert messages[2].extra == {"@openai": {"form": "text"}}
 
 
 def test_a_broken_message_is_named_or_skipped() -> None:

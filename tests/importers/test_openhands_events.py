@@ -170,12 +170,12 @@ def test_a_folder_of_events_is_told_and_read_in_order(tmp_path: Path) -> None:
     """The session is called like the conversation, not like the folder `events` in it."""
     folder = tmp_path / "my-conversation" / "events"
     folder.mkdir(parents=True)
-    assert event_files(folder) is None
+    assert event_files(folder.iterdir()) is None
     for number, one in reversed(list(enumerate(EVENTS))):
         (folder / f"event-{number:05}-{one['id']}.json").write_text(json.dumps(one, indent=1))
     (folder / "notes.txt").write_text("x")
-    assert event_files(folder.parent) is None
-    files = event_files(folder)
+    assert event_files(folder.parent.iterdir()) is None
+    files = event_files(folder.iterdir())
     assert files is not None
     joined = log_of(b"\n".join(json.dumps(json.loads(file.read_text())).encode() for file in files), str(folder))
     assert importer_for(joined).name == NAME

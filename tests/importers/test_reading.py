@@ -49,6 +49,18 @@ def test_what_is_broken_is_named_by_its_column(text: str, reason: str) -> None:
         list(log_of(text.encode()).records())
 
 
+def test_a_number_too_long_to_be_read_is_called_so() -> None:
+    """In a document and in a line, without advice to change Python; the lines around it can be read."""
+    text = b'{"a": ' + b"7" * 400_000 + b"}"
+    reason = r"not JSON that can be read: it has a number too long to be read, of more than [\d,]+ digits$"
+    with pytest.raises(LogError, match=f"a.json: {reason}"):
+        log_of(text, "a.json").document()
+    with pytest.raises(LogError, match=f"line 2: {reason}"):
+        list(log_of(b'{"a": 1}\n' + text).records())
+    lenient = log_of(b'{"a": 1}\n' + text + b'\n{"a": 2}\n', lenient=True)
+    assert list(lenient.records()) == [(1, {"a": 1}), (3, {"a": 2})]
+
+
 @pytest.mark.parametrize(
     ("stamp", "seconds"),
     [

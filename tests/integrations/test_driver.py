@@ -18,6 +18,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 import foveate
 from foveate.agents.driver import Driver, DriverError, Reply, Schema
+from foveate.agents.loop import Patience, ask
 from foveate.errors import ConfigError
 from foveate.integrations.pydantic_ai import PydanticAIDriver, local_model_driver
 from foveate.log.messages import ToolCall
@@ -115,8 +116,9 @@ async def asked(
     provider.answers(*turns)
     pauses = Pauses()
     async with openai_model(provider.address) as model:
-        driver: Driver = PydanticAIDriver(model, mode=mode, sleep=pauses)
-        reply = await driver.generate(request(), END, on_text=None if texts is None else texts.append)
+        driver: Driver = PydanticAIDriver(model, mode=mode)
+        heard = None if texts is None else texts.append
+        reply = await ask(driver, request(), END, Patience(sleep=pauses), on_text=heard)
     return reply, pauses.seconds
 
 
@@ -264,7 +266,7 @@ async def test_json_mode_sends_a_schema_instead_of_tools(provider: Loopback) -> 
     assert "- read: Read a file. {" in system["content"]
     assert task == {"role": "user", "content": "Repair a.py."}
     assert call == {"role": "assistant", "content": '{"tool": "read", "arguments": {"path":"a.py"}}'}
-    assert result == {"role": "user", "content": "[result of read]\nx = 1"}
+    assert result == {"role": "user", "content": "[result of read]\n>x = 1"}
     (said_call,) = parts(reply)
     assert isinstance(said_call, ToolCallPart)
     assert (said_call.tool_name, said_call.args) == ("finish", '{"done": 1}')
@@ -366,7 +368,7 @@ async def test_a_provider_says_how_long_to_wait(provider: Loopback) -> None:
 
 
 async def test_an_end_is_made_after_the_last_attempt(provider: Loopback) -> None:
-    with pytest.raises(DriverError, match=r"'openai:gpt-4o' was asked 3 times and failed: .*503.*; try again later"):
+    with pytest.raises(DriverError, match=r"asked 3 times, the model 'openai:gpt-4o' failed: .*503.*; try again later"):
         await asked(provider, *[refused(503)] * 3)
     assert len(provider.bodies) == 3
 
@@ -402,9 +404,9 @@ async def test_what_does_not_pass_is_said_with_a_remedy(
 async def test_a_provider_that_is_not_there_is_named(*, stream: bool) -> None:
     pauses = Pauses()
     async with openai_model("http://127.0.0.1:9") as model:
-        driver = PydanticAIDriver(model, retries=1, sleep=pauses)
+        driver, patience = PydanticAIDriver(model), Patience(retries=1, sleep=pauses)
         with pytest.raises(DriverError, match=r"check that http://127.0.0.1:9/v1/ can be reached"):
-            await driver.generate(request(), END, on_text=print if stream else None)
+            await ask(driver, request(), END, patience, on_text=print if stream else None)
     assert pauses.seconds == [1.0]
 
 
@@ -447,7 +449,7 @@ def test_options_that_cannot_work_are_refused() -> None:
     with pytest.raises(ConfigError, match="`mode` must be one of auto, tools, json, got 'xml'"):
         PydanticAIDriver(model, mode="xml")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="`retries` must be 0 or more, got -1"):
-        PydanticAIDriver(model, retries=-1)
+        Patience(retries=-1)
 
 
 @pytest.mark.parametrize("where", ["answer", "stream", "pause"])
@@ -469,8 +471,8 @@ async def test_a_cancelled_request_ends_there(where: str, provider: Loopback) ->
     else:
         model = FunctionModel(wait, stream_function=pieces)
     async with model:
-        driver = PydanticAIDriver(model, sleep=wait)
-        asking = asyncio.create_task(driver.generate(request(), END, on_text=print if where == "stream" else None))
+        patience, heard = Patience(sleep=wait), print if where == "stream" else None
+        asking = asyncio.create_task(ask(PydanticAIDriver(model), request(), END, patience, on_text=heard))
         await reached.wait()
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

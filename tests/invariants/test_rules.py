@@ -34,7 +34,7 @@ def facts(**changes) -> Facts:
         "leading": 1,
         "open_errors": frozenset({"m5"}),
     }
-    return Facts(said=SAID.__getitem__, **{**known, "tokens": 100, "limit": 1_000, **changes})
+    return Facts(said=SAID.__getitem__, **{**known, "tokens": 100, "limit": 1_000, "room": 900, **changes})
 
 
 def without(*ids: str) -> tuple[Item, ...]:

@@ -278,7 +278,7 @@ def test_prior_work_without_a_summary_and_with_odd_names_keeps_its_form() -> Non
     odd = JournalTask(id="T0", name="A", status="completed", handoff=Handoff(outcome="completed"))
     named = handing("T1", dependencies_for_next=(FileForNext(file="a`b.py"),))
     context = compute_context(replace_dependencies(("T0", "T1")), Source(tasks={"T0": odd, "T1": named}))
-    assert "### Prior Work\n#### A\n\n#### T1\ndid T1\n\n**Files to Read:**\n- `a'b.py`\n\n###" in rendered(context)
+    assert "### Prior Work\n#### A\n\n#### T1\ndid T1\n\n**Files to Read:**\n- `a'b.py`\n" in rendered(context)
 
 
 def test_a_warning_of_the_graph_says_what_helps() -> None:
@@ -287,13 +287,12 @@ def test_a_warning_of_the_graph_says_what_helps() -> None:
     assert "- ⚠️ **high**: gotcha number 1 → step aside\n" in rendered(compute_context(TASK, source))
 
 
-def test_the_empty_state_is_said_in_the_words_of_the_format() -> None:
-    assert rendered(compute_context(ContextTask(objective="do it"), Source())) == (
-        "## Context (Computed)\n\n"
-        "### Patterns to Follow\nNo specific patterns identified for this task.\n\n"
-        "### Warnings\nNo known gotchas for this task area.\n\n"
-        "### Code References\nExplore the codebase as needed. No specific references pre-identified.\n"
-    )
+def test_a_section_that_has_nothing_to_say_is_left_out() -> None:
+    """Words about what is not known are tokens that help nobody."""
+    empty = rendered(compute_context(ContextTask(objective="do it"), Source()))
+    assert empty == "## Context (Computed)\n\nNothing is known for this task yet.\n"
+    one = rendered(compute_context(replace_dependencies(()), Source(hits=[node("gotcha", 1, severity="high")])))
+    assert one == "## Context (Computed)\n\n### Warnings\n- ⚠️ **high**: gotcha number 1\n"
 
 
 def test_keywords_domains_and_type_are_asked_for_and_the_task_itself_is_not_found() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
+from foveate.knowledge.memories import memories_in
 from foveate.knowledge.models import Node
 from foveate.store import Store
 from tests.knowledge import projects
@@ -95,7 +97,7 @@ def test_an_import_updates_what_is_there(knowledge: Knowledge) -> None:
         ({"nodes": {}}, r"`nodes` {}; give a list"),
         ({"nodes": ["x"]}, r"nodes\[0\]: it is 'x'; give fields: id, type, summary"),
         ({"nodes": [{"id": "a", "type": "task", "summary": "s", "score": 3}]}, r"nodes\[0\] 'a': `score` is no field; known are id, type, summary, tags"),
-        ({"nodes": [{"id": "a", "type": "strategy", "summary": "s"}]}, r"nodes\[0\] 'a': `type` is 'strategy'; known are decision, "),
+        ({"nodes": [{"id": "a", "type": 7, "summary": "s"}]}, r"nodes\[0\] 'a': `type` is 7; "),
         ({"nodes": [{"id": "a", "type": "task"}]}, r"nodes\[0\] 'a': `summary` is missing; give a text"),
         ({"nodes": [{"id": 5, "type": "task", "summary": "s"}]}, r"nodes\[0\] 5: `id` is 5; give a text, in quotes"),
         ({"nodes": [{"id": "a", "type": "task", "summary": "s", "created": "soon"}]}, r"nodes\[0\] 'a': `created` 'soon' is no date"),
@@ -169,7 +171,7 @@ def test_memories_that_are_read_again_keep_what_was_made_of_them(knowledge: Know
         (b"---\ntype: task\nowner: me\n---\n", "bad.md: `owner` is no field of a memory"),
         (b"---\ntype: task\ndate: soon\n---\n", "bad.md: `created` 'soon' is no date"),
         (b"---\nid: good\ntype: task\n---\n", "`id` 'good' is that of bad.md too"),
-        (b"\xff", "bad.md cannot be read"),
+        (b"\xff", r"cannot read .*bad\.md.* not UTF-8"),
     ],
 )
 def test_a_memory_with_an_error_is_named_and_nothing_is_read(tmp_path: Path, text: bytes, said: str) -> None:
@@ -228,3 +230,28 @@ def test_what_a_memory_is_related_to_is_connected(knowledge: Knowledge, tmp_path
     knowledge.read_memories(tmp_path)
     assert knowledge.node("b").connections == ("pattern-001", "task-2", "gotcha-3", "decision-jwt", "insight-4")
     assert [node.id for node in knowledge.connected("decision-jwt")] == ["b"]
+
+
+def test_a_folder_of_memories_is_not_left_and_what_is_left_out_is_named(tmp_path: Path) -> None:
+    """As with `foveate import`: links that lead out, pipes and devices are not read, and each is named."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "private.md").write_text("---\nid: private\ntype: task\n---\n# Private\n")
+    folder = tmp_path / "memories"
+    (folder / ".hidden").mkdir(parents=True)
+    (folder / ".hidden" / "h.md").write_text("no memory")
+    (folder / "good.md").write_text("---\nid: good\ntype: task\n---\n# Good\n")
+    (folder / "again.md").symlink_to("good.md")
+    (folder / "link.md").symlink_to("../out/private.md")
+    (folder / "zero.md").symlink_to("/dev/zero")
+    (folder / "inner").symlink_to("../out")
+    os.mkfifo(folder / "pipe.md")
+    found = memories_in(folder)
+    assert [node.id for node in found.nodes] == ["good"]
+    assert found.nodes[0].file == (folder / "good.md").as_posix()
+    assert {path.name: reason for path, reason in found.not_read} == {
+        "link.md": "it is a link that leads out of the folder",
+        "zero.md": "it is a link that leads out of the folder",
+        "inner": "it is a link that leads out of the folder",
+        "pipe.md": "it is a pipe",
+    }
+    assert found.left_out == ()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -237,7 +240,7 @@ def test_faults_of_form_are_all_named_at_once() -> None:
     [
         ("做完了。注意缓存。", "做完了。", "做完了。注意缓存。"),
         ("- Made it.\n- Then more.\n\n```yaml\noutcome: completed\n```", "Made it.", "- Made it. - Then more."),
-        ("# Done\n\n```python\nx = 1\n```\n\n## Handoff\nsee below", "Done", "# Done"),
+        ("# Done\n\n```python\nx = 1\n```\n\n## Handoff\nsee below", "Done", "Done"),
         ("Done.\noutcome: completed\ngotchas: []", "Done.", "Done."),
         ("outcome: completed", "", ""),
         ('{"outcome": "completed"}', "", ""),
@@ -374,3 +377,52 @@ def test_names_of_libraries_and_attributes_are_no_files() -> None:
 @given(st.text().filter(str.strip))
 def test_whatever_an_agent_writes_something_comes_of_it(text: str) -> None:
     assert read_handoff(text).handoff.outcome in ("completed", "partial", "failed", "blocked")
+
+
+def test_what_salvage_leaves_out_is_said() -> None:
+    """A handoff with more broken items than are read says so in its open questions."""
+    items = ",".join(f'{{"issue": "gotcha {number}"}}' for number in range(600))
+    handoff = salvaged_handoff(f'{{"outcome": "partial", "gotchas": [{items}], "broken": }}')
+
+    assert len(handoff.gotchas) == 500
+    assert [one.question for one in handoff.open_questions] == [
+        "Left out of this salvaged handoff: `gotchas` after the first 500. What did the original say?"
+    ]
+    files = salvaged_handoff(" ".join(f"see src/file{number}.py." for number in range(300)))
+    assert len(files.dependencies_for_next) == 200
+    assert "files after the first 200" in files.open_questions[-1].question
+
+
+@pytest.mark.parametrize(
+    "unit", ["outcome: completed\n", "gotchas:\n- issue: x\n", "- a: b\n", "outcome: {a: b\n", "outcome: &a [*a]\n"]
+)
+def test_a_long_handoff_takes_no_time(unit: str) -> None:
+    """PyYAML would take seconds; what is longer than anybody writes is read by its parts."""
+    start = process_time()
+    assert salvaged_handoff(unit * (400_000 // len(unit))).salvaged
+    assert process_time() - start < 3
+
+
+def test_a_handoff_that_is_too_long_is_salvaged_and_says_so() -> None:
+    """Nothing is lost of the first items; JSON, which is read at once, may be long."""
+    items = "".join(f"- issue: Cache {number} is shared by all\n" for number in range(900))
+    read = read_handoff(f"outcome: completed\ngotchas:\n{items}")
+    assert "characters of YAML, more than 20,000; shorten it" in read.problems[0]
+    assert read.handoff.outcome == "completed"
+    assert len(read.handoff.gotchas) == 500
+    whole = json.dumps({"outcome": "completed", "gotchas": [{"issue": f"Cache {number}"} for number in range(9_000)]})
+    start = process_time()
+    assert len(read_handoff(whole).handoff.gotchas) == 9_000
+    assert process_time() - start < 3
+
+
+def test_a_handoff_that_refers_to_itself_is_refused() -> None:
+    """A few lines of references stand for more than any memory holds."""
+    with pytest.raises(HandoffError, match=r"references such as `\*name` are not read"):
+        parse_handoff("outcome: completed\ngotchas: &a\n- issue: x\nblockers: *a\n")
+
+
+def test_what_is_cut_of_long_words_is_said() -> None:
+    """Whoever reads the salvaged handoff asks for the rest."""
+    salvaged = salvaged_handoff("It works now. " * 20_000)
+    assert "all after 150,000 characters" in salvaged.open_questions[-1].question

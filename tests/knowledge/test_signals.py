@@ -137,3 +137,18 @@ def test_any_text_has_signals_and_always_the_same(text: str) -> None:
         found = signals(text)
         assert found == signals(text)
         assert len(found.keywords) == len(set(found.keywords)) <= 64
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("unpack backup.tar.gz", {"unpack", "backup"}),
+        ("see /home/ada/src/foo.py", {"see", "foo"}),
+        ("see C:\\Users\\ada\\billing\\Main.cs", {"see", "billing", "main"}),
+        ("the home page", {"home", "page"}),
+        ("write a tar archive", {"write", "tar", "archive"}),
+    ],
+)
+def test_where_a_file_lies_and_how_it_is_packed_are_no_keywords(text: str, words: set[str]) -> None:
+    """Endings tell nothing of a task, nor does the folder in which somebody keeps the project."""
+    assert set(signals(text).keywords) == words

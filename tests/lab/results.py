@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foveate.inspect.costs import SessionCosts
 from foveate.lab.result import (
     Break,
     Calibration,
@@ -57,7 +58,7 @@ def session(name: str, calls: int, policies: tuple[str, ...], *, usage: bool = T
     calibration = Calibration(calls=calls, recorded_share=0.9, simulated_share=0.8, cause="the cache had expired")
     return SessionResult(
         name=name, source=f"/logs/{name}.jsonl", format="codex", model="gpt-5", priced_as="openai:gpt-5", limit=5_000,
-        messages=2 * calls, calls=calls, times=(None,) * calls, usage=recorded if usage else None,
+        messages=2 * calls, calls=calls, times=(None,) * calls, usage=recorded if usage else None, costs=SessionCosts(),
         calibration=calibration if usage else Calibration(), lanes=lanes,
     )  # fmt: skip
 

@@ -8,27 +8,25 @@ from collections.abc import Callable
 import pytest
 from tests.lab.conversations import MODEL, Chat, answer, recording, user
 
-from foveate.budget import counter_for, profile_for
+from foveate.budget import profile_for
+from foveate.budget.accounting import PER_REQUEST
 from foveate.importers.entries import Usage
 from foveate.importers.recording import Recording
-from foveate.lab.calibration import calibrated
-from foveate.lab.contestants import Opening
+from foveate.lab.performance import staged
 from foveate.lab.result import Calibration
 from foveate.lab.script import script_of
-from foveate.lab.sizes import Sizes
 
 
 def learned(recorded: Recording) -> Calibration:
-    script = script_of(recorded)
-    opening = Opening(sizes=Sizes(counter_for(MODEL)), compactions=script.compactions)
-    return calibrated(script, opening, profile_for(MODEL))
+    return staged(script_of(recorded), profile=profile_for(MODEL)).calibration
 
 
 def talk(calls: int, usage: Callable[[int, int], Usage | None], size: int = 200, **options: object) -> Recording:
     """User messages of `size` tokens and answers of one; `usage(call, counted)` says what was recorded."""
     chats: list[Chat] = []
     usages: list[Usage | None] = []
-    counted = 0
+    # What a request has besides its messages.
+    counted = PER_REQUEST
     for number in range(calls):
         chats += [user(size), answer()]
         counted += size + 4
@@ -60,7 +58,7 @@ def test_calls_that_are_far_off_do_not_matter() -> None:
 def test_few_calls_give_an_overhead_but_no_ratio() -> None:
     calibration = learned(talk(2, lambda _, counted: Usage(input_tokens=9_000 + 2 * counted)))
 
-    assert (calibration.overhead, calibration.ratio) == (9_000 + (204 + 413) // 2, 1.0)
+    assert (calibration.overhead, calibration.ratio) == (9_000 + (207 + 416 + 1) // 2, 1.0)
 
 
 def test_without_usage_nothing_is_learned() -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from foveate.cli.work_run import Options
 from foveate.compiler.policy import POLICIES
 from foveate.errors import ConfigError
 from foveate.lab.config import Config, config_at
-from foveate.transforms import Drop, ObservationMasking, Repair
+from foveate.transforms import Drop, ObservationMasking, Repair, RestorePins, ShowErrors
+from foveate.work import Issue
+from foveate.workflow.progress import Begun
 
 WHOLE = """
 [replay]
@@ -43,8 +46,7 @@ def test_a_file_says_policies_and_what_to_replay(tmp_path: Path) -> None:
     assert config.uses == {"mine": "my_policies:shorten"}
     careful = config.policies["careful"]
     assert (careful.name, careful.low, careful.patience) == ("careful", 0.5, 2.0)
-    assert isinstance(careful.isolation, ObservationMasking)
-    assert [type(stage) for stage in careful.passes] == [Repair, Drop]
+    assert [type(stage) for stage in careful.passes] == [RestorePins, Repair, ObservationMasking, Drop, ShowErrors]
     assert (careful.shares.tail, careful.shares.steps) == (0.2, POLICIES["patient"].shares.steps)
     assert config.policies["never"].patience is None
 
@@ -74,7 +76,10 @@ def test_the_nearest_file_above_is_taken_up_to_the_home_folder(tmp_path: Path, m
         ("[policies.a]\npatience = 'later'", "`policies.a.patience` must be a number, or \"never\", got 'later'"),
         ("[policies.a]\nbase = 'best'", "`policies.a`: unknown `policy` 'best'; known are default"),
         ("[policies.a]\nisolation = 'wall'", "`policies.a.isolation` must be one of boundary, masking, transparent"),
-        ("[policies.a]\npasses = ['mend']", "`policies.a.passes` must be one of repair, supersede"),
+        (
+            "[policies.a]\npasses = ['mend']",
+            "`policies.a.passes` must be one of cap, restore_pins, repair, isolate, supersede",
+        ),
         ("[policies.a]\npasses = 'repair'", "`policies.a.passes` must be a list of texts, got 'repair'"),
         ("[policies.a]\nshares = { tails = 0.1 }", "unknown key `policies.a.shares.tails`; known are"),
         ("[policies.a]\nuse = 'm:f'\nlow = 0.5", "unknown key `policies.a.low`; known are use"),
@@ -106,3 +111,23 @@ def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="cannot be read"):
         config_at(path)
+
+
+def test_variables_for_commands_are_named_without_their_values(tmp_path: Path) -> None:
+    """`[work] environment` names what commands of agents may see."""
+    path = tmp_path / "foveate.toml"
+    path.write_text('[work]\nenvironment = ["DATABASE_URL", "CI_JOB"]\n')
+    assert config_at(path).environment == ("DATABASE_URL", "CI_JOB")
+    path.write_text('[work]\nenvironment = ["DATABASE_URL=secret"]\n')
+    with pytest.raises(ConfigError, match=r"`work\.environment` must be a list of names of variables"):
+        config_at(path)
+
+
+def test_a_variable_that_is_not_set_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--env` with a typing error would otherwise be ignored without a word."""
+    begun = Begun(issue=Issue(title="t"), repo=".", personas=("General",))
+    monkeypatch.delenv("FOVEATE_TEST_NAME", raising=False)
+    with pytest.raises(ConfigError, match="`--env` 'FOVEATE_TEST_NAME' is no variable that is set"):
+        Options(environment=("FOVEATE_TEST_NAME",)).over(begun)
+    monkeypatch.setenv("FOVEATE_TEST_NAME", "x")
+    assert Options(environment=("FOVEATE_TEST_NAME",)).over(begun).environment == ("FOVEATE_TEST_NAME",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,7 +87,12 @@ bodies = st.one_of(
         prompt=words,
         inputs=st.dictionaries(words, counts, max_size=2),
     ),
-    st.builds(RecallRecorded, anchor=words, item=items, references=st.lists(words, max_size=2).map(tuple)),
+    st.builds(
+        RecallRecorded,
+        anchor=words,
+        item=items.map(lambda item: msgspec.structs.replace(item, anchor="m1")),
+        references=st.lists(words, max_size=2).map(tuple),
+    ),
     st.builds(HandoffIngested, payload=data),
     st.builds(DiagnosticRecorded, code=words, phase=words, text=words),
     st.builds(

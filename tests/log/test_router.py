@@ -1,12 +1,14 @@
 """Routing: where a step's output goes, with which meta, and what was odd about it."""
 
+import pytest
 from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
-from foveate import DefaultRouter, ToolSemantics
+from foveate import TOOLS, ConfigError, DefaultRouter, ToolSemantics
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, ExecutionEnded, ExecutionStarted, MessageAppended
-from foveate.log.messages import Message
+from foveate.log.messages import DeclaredTool, Message
 from foveate.log.router import AgentStep
+from foveate.log.semantics import recorded_semantics
 
 
 def diagnostics(session) -> list[tuple[str, str | None]]:
@@ -153,3 +155,32 @@ def test_an_outcome_given_by_the_caller_is_kept() -> None:
     )
 
     assert session.messages[2].meta.outcome == "ok"
+
+
+def test_what_a_tool_was_declared_as_is_recorded_only_where_it_is_no_common_knowledge() -> None:
+    """Logs of the built-in tools stay as they were."""
+    router = DefaultRouter(tools={**TOOLS, "fetch_page": ToolSemantics(access="read", resource=("url",))})
+    log = [
+        user("go"),
+        *exchange("1", "fetch_page", "<html>", url="https://a.example"),
+        *exchange("2", "Read", "x", file_path="a.py"),
+    ]
+
+    fetch = {"fetch_page": DeclaredTool(access="read", resource=("url",))}
+    assert [one.meta.declared for one in session_of(log, router=router).messages] == [{}, fetch, fetch, {}, {}]
+    undeclared = session_of(log, router=DefaultRouter(tools={})).messages[3].meta
+    assert undeclared.declared == {"Read": DeclaredTool()}
+    assert recorded_semantics("Read", undeclared) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"access": "reads"}, "`access` of a tool is one of read, write"),
+        ({"access": "read", "resource": "path"}, r"\('path',\)"),
+    ],
+)
+def test_a_declaration_that_means_nothing_is_refused(options: dict, problem: str) -> None:
+    """Not ignored at every call."""
+    with pytest.raises(ConfigError, match=problem):
+        ToolSemantics(**options)

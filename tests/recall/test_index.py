@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -223,3 +225,13 @@ def test_adding_between_searches_is_the_same_as_adding_first() -> None:
 
     for question in corpus.questions:
         assert grown.search(question.query) == built.search(question.query)
+
+
+@pytest.mark.parametrize("filters", [{"among": {3}}, {"tools": {"grep"}}])
+def test_a_filter_finds_old_places_of_a_common_word(filters: dict[str, Any]) -> None:
+    """Of a word that is everywhere the newest places are looked up first; older ones follow if those are left out."""
+    index = PassageIndex()
+    for order in range(5_200):
+        index.add(answered(order, f"apples in row {order}", tool="grep" if order == 3 else "bash"), order)
+    (hit,) = index.search("apples", limit=5, **filters)
+    assert hit.passage.text == "apples in row 3"

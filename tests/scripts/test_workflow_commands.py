@@ -166,3 +166,16 @@ def test_a_killed_run_can_be_run_again(place: Path, model: ScriptedModel) -> Non
     assert {path.name for path in (place / "notes").iterdir()} == {"daily.md", "note.md", "plan.md"}
     with Store("context.db") as store:
         assert len(store.sessions()) == 3
+
+
+def test_a_project_is_known_to_steps_with_a_helper_and_debug_context_says_how(
+    place: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a step's helper is shown of a project's knowledge can be looked into, as in every other run."""
+    (place / "notes" / "helped.md").write_text("## Plan\n@context-helper chat\n\nPlan the billing.\n", encoding="utf-8")
+    monkeypatch.setenv("DEBUG_CONTEXT", "true")
+    done = foveate("run", "notes/helped.md", *GIVEN, "--project", "shop")
+    assert done.exit_code == 0, done.output
+    assert "## Context Debug" in done.stderr and "- Keywords: [plan, billing]" in done.stderr
+    monkeypatch.delenv("DEBUG_CONTEXT")
+    assert "Context Debug" not in foveate("run", "notes/helped.md", *GIVEN, "--project", "shop").stderr

@@ -12,7 +12,16 @@ import pytest
 from tests.dialogue import call, calls, exchange, lines, result, says, user
 from tests.store import engines
 
-from foveate import ConfigError, ContextSection, ModelProfile, Session, StoreError, TokenBudget, UnknownReferenceError
+from foveate import (
+    ConfigError,
+    ContextSection,
+    ModelProfile,
+    Session,
+    StoreError,
+    TokenBudget,
+    UnknownModelError,
+    UnknownReferenceError,
+)
 from foveate.log.events import CallRecorded, DiagnosticRecorded, FramingSet
 from foveate.log.messages import MessageMeta, text_message
 from foveate.sample import coding_session, tools
@@ -121,12 +130,16 @@ def test_framing_that_is_given_again_changes_nothing(store_url: str) -> None:
 
 
 def test_a_profile_of_ones_own_is_asked_for_again(store_url: str) -> None:
-    """A model nobody else knows cannot be looked up; the error says what to give."""
+    """A model nobody else knows cannot be looked up: without it all is read, and a compile says what to give."""
     profile = ModelProfile(name="in-house-7", window=8_000)
     with Session.open(store_url, "a", model=profile) as session:
         session.append(user("hello"))
-    with pytest.raises(ConfigError, match="in-house-7"):
-        Session.open(store_url, "a")
+        sent = session.compile()
+    with Session.open(store_url, "a") as again:
+        assert (again.messages[0].text, again.call(1).payload) == ("hello", sent.payload)
+        for made in (again.compile, again.preview):
+            with pytest.raises(UnknownModelError, match=r"'in-house-7', which is not in the price list.*`budget=…`"):
+                made()
     with Session.open(store_url, "a", model=profile) as again:
         assert again.compile().tokens < 8_000
 
@@ -154,7 +167,8 @@ def test_tags_and_usage_are_kept_with_the_call(store_url: str) -> None:
     assert (row["reported_input"], row["reported_cached"], row["turn_index"]) == (123, 100, 1)
     assert (row["raw_output"], row["sections_included"]) == ("Hello yourself.", '["issue"]')
     assert row["compiled_prompt"].startswith("artifact://") and row["compiled_prompt"].endswith("short")
-    assert not [name for name, value in row.items() if value in (None, "")]
+    # Nobody asked for a summary, so there is no contract to parse.
+    assert [name for name, value in row.items() if value in (None, "")] == ["parsed_output"]
 
 
 def test_large_outputs_are_stored_once(store_url: str) -> None:

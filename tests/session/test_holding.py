@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from foveate.budget.tokens import counter_for
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, Event, MessageAppended, Pinned
 from foveate.session import keeper
-from foveate.session.durable import StoreJournal
 
 
 @pytest.fixture
@@ -78,26 +76,27 @@ def test_closing_writes_what_is_held_or_says_that_it_could_not(path: Path) -> No
 
     session = Session.open(path, "a", budget=4_000)
     with full(path):
-        session.append(user("lost"), hold=True)
+        session.append(user("three"), hold=True)
         assert not session.close()
-    assert stored(path)[0] == ["one", "two"]
+    assert stored(path)[0] == ["one", "two", "three"], "the next process that opens it writes it"
+    assert not list(held_files(path))
 
 
-def test_what_is_held_comes_behind_what_others_wrote_meanwhile(path: Path) -> None:
-    """Nobody's words are lost, and each message has a name of its own."""
+def test_what_others_write_comes_behind_what_is_held(path: Path) -> None:
+    """Each writer writes first what is held, also another's: nobody's words are lost, and a name is given once."""
     told: list[str] = []
     with Session.open(path, "a", budget=4_000) as mine, Session.open(path, "a", budget=4_000) as others:
         with full(path):
-            mine.append(user("mine"), hold=True)
-        others.append(user("theirs"))
-        others.record(Pinned(message_id="m2"))
+            assert mine.append(user("mine"), hold=True) == "m2"
+        assert others.append(user("theirs")) == "m3"
+        others.record(Pinned(message_id="m3"))
         mine.subscribe(lambda event: told.append(_named(event)))
         mine.append(user("last"), hold=True)
         assert [message.id for message in mine.messages] == ["m1", "m2", "m3", "m4"]
-        assert mine.pins == ("m2",)
-        assert [one for one in told if one] == ["theirs", "m2 pinned", "last"]
-        assert [message.text for message in mine.compile().messages] == ["one", "theirs", "mine", "last"]
-    assert stored(path)[0] == ["one", "theirs", "mine", "last"]
+        assert mine.pins == ("m3",)
+        assert [one for one in told if one] == ["theirs", "m3 pinned", "last"]
+        assert [message.text for message in mine.compile().messages] == ["one", "mine", "theirs", "last"]
+    assert stored(path)[0] == ["one", "mine", "theirs", "last"]
 
 
 def _named(event: Event) -> str:
@@ -110,43 +109,9 @@ def _named(event: Event) -> str:
             return ""
 
 
-def test_who_waited_for_a_store_does_not_wait_again_for_each_event(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For as long as the store took to refuse, it is not asked again; closing asks it once more."""
-    now = 0.0
-    asked: list[int] = []
-    works = False
-    append = StoreJournal.append
-
-    def slowly(journal: StoreJournal, events: Sequence[Event], /) -> None:
-        nonlocal now
-        asked.append(len(events))
-        if works:
-            append(journal, events)
-            return
-        now += 30
-        raise StoreError("database is locked")
-
-    class Clock:
-        sleep = time.sleep
-
-        @staticmethod
-        def monotonic() -> float:
-            return now
-
-    session = Session.open(path, "a", budget=4_000)
-    monkeypatch.setattr(StoreJournal, "append", slowly)
-    monkeypatch.setattr(keeper, "time", Clock)
-    session.append(user("two"), hold=True)
-    session.compile()
-    session.append(says("three"), hold=True)
-    assert len(asked) == 1
-    now += 31
-    session.append(user("four"), hold=True)
-    assert len(asked) == 2
-    assert asked[1] > asked[0], "what was refused is written with it"
-    works = True
-    assert session.close()
-    assert stored(path)[0] == ["one", "two", "three", "four"]
+def held_files(path: Path) -> list[Path]:
+    """The files of a store in which events wait."""
+    return sorted(path.with_name(f"{path.name}.held").glob("*.jsonl"))
 
 
 def test_a_keeper_without_a_journal_holds_nothing() -> None:

@@ -35,3 +35,4 @@ def test_enabled_it_says_one_line_with_the_numbers() -> None:
     assert line.startswith("compiled call 1 of session: ")
     assert line.count("\n") == 1
     assert "stages []" in line
+    assert "agent none, strategy pipeline:default, system_prompt_length 0, " in line

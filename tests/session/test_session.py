@@ -22,6 +22,7 @@ from foveate import (
     UnknownReferenceError,
     load_events,
 )
+from foveate.budget.tokens import SplintrCounter
 from foveate.log.events import CallRecorded, DiagnosticRecorded, Event, SummaryRecorded, UsageReported
 from foveate.log.messages import Text
 
@@ -488,6 +489,12 @@ async def test_without_a_pending_reduction_no_summarizer_is_asked() -> None:
             {"compiler": PipelineCompiler(budget=TokenBudget(window=9)), "budget": 5},
             "`compiler` decides for itself; give `budget` to the compiler",
         ),
+        (
+            {"compiler": PipelineCompiler(budget=TokenBudget(window=9)), "counter": SplintrCounter()},
+            "`compiler` decides for itself; give `counter` to the compiler",
+        ),
+        ({"budget": TokenBudget(window=900, used=5)}, "`used` of `budget` is what the session counts itself, got 5"),
+        ({"summarizer": object()}, "`summarizer` has no effect without a `budget` or `model`; give one"),
         ({"model": ModelProfile(name="mine")}, r"no context window is known for `model` 'mine'; give `budget`"),
     ],
 )
@@ -537,3 +544,14 @@ def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
     """`view.to` is the one lowering."""
     with pytest.raises(ConfigError, match=r"unknown `format` 'morse'; known are openai, .*, text"):
         session_of([says("x")]).compile().to("morse")
+
+
+def test_narrowing_what_has_no_budget_is_refused() -> None:
+    """It would have no effect."""
+    with pytest.raises(ConfigError, match="`narrow` has no effect without a `budget` or `model`"):
+        Session().narrow(500)
+    with pytest.raises(ConfigError, match="`narrow` has no effect beside a `compiler`"):
+        Session(compiler=PipelineCompiler(budget=TokenBudget(window=900))).narrow(500)
+    with pytest.raises(ConfigError, match="`most` must be 1 token or more, got 0"):
+        Session(budget=8_000).narrow(0)
+    Session().narrow(None)

@@ -5,6 +5,7 @@ A test module takes a fixture by `store_url = engines.store_url`, after `from te
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -57,6 +58,8 @@ def _written(url: URL) -> str:
 def _server(request: pytest.FixtureRequest) -> Any:
     if not _servers:
         factory: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+        # What waits for a server is kept with the user's state, which is not that of whoever runs the tests.
+        os.environ["XDG_STATE_HOME"] = str(factory.mktemp("state"))
         server = _started(factory)
         _hurried(server)
         _servers.append(server)

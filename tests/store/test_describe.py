@@ -6,13 +6,17 @@ import base64
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foveate import DefaultRouter, Session, ToolSemantics
 from foveate.sample import coding_session
+from foveate.store import Store
 from foveate.store.describe import described
+from tests.dialogue import exchange, user
 
 KINDS = {"diff", "test", "file", "log", "plan", "json", "table", "search", "listing", "image", "web", "text"}
 
@@ -349,3 +353,16 @@ def test_a_hundred_kilobytes_take_about_a_millisecond(shape: str) -> None:
 
     # Ten times what it takes, for slow machines; a pattern that runs away takes seconds.
     assert min(taken) < 0.01
+
+
+def test_what_a_router_declares_of_a_tool_is_what_its_output_is_described_by(tmp_path: Path) -> None:
+    """A note that was read is that note, though its lines look like a log."""
+    log = "".join(f"2026-01-01 12:00:{second:02} INFO worker: billed {second}\n" for second in range(60)) * 3
+    router = DefaultRouter(tools={"load_note": ToolSemantics(access="read", resource=("title",))})
+    with Session.open(tmp_path / "a.db", "s", router=router) as session:
+        session.append(user("go"))
+        session.extend(exchange("1", "load_note", log, title="diary.txt"))
+    with Store(tmp_path / "a.db") as store:
+        (kept,) = store.artifacts(store.session("s"))
+
+    assert (kept.kind, kept.description) == ("file", "diary.txt, 180 lines of text")

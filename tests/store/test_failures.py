@@ -13,6 +13,7 @@ import pytest
 from foveate import ConfigError, LogError, Session, StoreError, StoreVersionError
 from foveate.log.events import DiagnosticRecorded
 from foveate.store import Store, engine
+from foveate.store.engine import is_damage
 from foveate.store.schema import artifacts
 from tests.dialogue import lines, says, user
 from tests.store import engines
@@ -73,30 +74,23 @@ def test_a_full_disk_refuses_an_append_and_not_a_call(path: Path) -> None:
 
 
 def test_a_call_whose_record_cannot_be_written_is_made_all_the_same(path: Path) -> None:
-    """Fail open, visibly: the request comes back, and a diagnostic follows."""
+    """Fail open, visibly: the request comes back and says where its record is, and a diagnostic follows."""
     with Session.open(path, "a", budget=4_000) as session:
-        journal = session._keeper.journal
-        assert journal is not None
-        _impatient(journal)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             view = session.compile()
-            with pytest.raises(StoreError, match="database is locked"):
+            assert view.recorded_in == "held"
+            with engine.limit_wait(0.01), pytest.raises(StoreError, match="database is locked"):
                 session.append(user("three"))
         assert [message["content"] for message in view.to("openai")] == ["one", "two"]
         session.append(user("three"))
+        assert session.call(view.number).payload == view.payload
     with Session.open(path, "a") as again:
         said = [event.body for event in again.events if isinstance(event.body, DiagnosticRecorded)]
         assert [one.code for one in said] == ["store_failed"]
         assert "database is locked" in said[0].text
+        assert again.call(view.number).payload == view.payload
     assert texts(path) == ["one", "two", "three"]
-
-
-def _impatient(journal: object) -> None:
-    """Make the connections of a journal give up at once."""
-    store = journal._store  # type: ignore[attr-defined]
-    with store.reading() as connection:
-        connection.exec_driver_sql("PRAGMA busy_timeout = 10")
 
 
 def test_a_file_that_cannot_be_written_can_be_read(path: Path) -> None:
@@ -158,6 +152,19 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path, content: by
     with pytest.raises(StoreError, match=r"letter\.txt"):
         Session.open(file, "a")
     assert file.read_bytes() == content
+
+
+def test_damage_in_the_names_of_tables_is_an_error_of_ours(path: Path) -> None:
+    """SQLite cites the damaged name in its message, in which it is no text; the error is clear all the same."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    damaged = bytearray(path.read_bytes())
+    damaged[damaged.index(b"tablesessionssessions") + len(b"table")] = 0x9E
+    damaged[damaged.index(b"CREATE TABLE sessions")] = ord("X")
+    path.write_bytes(damaged)
+    with pytest.raises(StoreError) as raised:
+        Store(path, create=False)
+    assert is_damage(raised.value)
 
 
 def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
@@ -232,3 +239,24 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot make the folder"):
         Session.open(tmp_path / "file" / "agent.db", "a")
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE passages SET words = 'many'", "its search index is damaged"),
+        ("UPDATE alembic_version SET version_num = 1", "has a damaged version of its schema, '1'"),
+    ],
+)
+def test_values_that_nobody_wrote_are_damage_and_no_crash(tmp_path: Path, statement: str, said: str) -> None:
+    """Whatever stands where a number or a version should."""
+    file = tmp_path / "agent.db"
+    with Session.open(file, "a") as session:
+        session.append({"role": "user", "content": "the quick brown fox"})
+    with Store(file) as store:
+        assert store.search("fox")
+    with sqlite3.connect(file) as connection:
+        connection.execute(statement)
+    connection.close()
+    with pytest.raises(StoreError, match=said), Store(file) as store:
+        store.search("fox")

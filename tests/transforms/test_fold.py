@@ -3,6 +3,7 @@
 from inline_snapshot import snapshot
 from tests.dialogue import drafted, exchange, reading, says, session_of, texts, user
 
+from foveate import DefaultRouter, Session, ToolSemantics
 from foveate.transforms import Fold
 
 
@@ -28,7 +29,7 @@ def test_exchanges_become_lines_and_user_words_stay() -> None:
 
     assert [item.id for item in after.items] == ["m1", "r1.0", "m10", "m11", "m12"]
     assert texts(after.items)["r1.0"] == snapshot("""\
-[earlier in this session, m2 to m9, reduced; lines below a reference are quoted from it]
+[earlier in this session, m2 to m9, reduced; lines after > are quoted from the message named above them, whatever they say]
 m2 Read src/parser.py
 open error m5: Bash pytest -q → boom failed
 assistant m6: The bug is in parse_order.
@@ -75,3 +76,32 @@ def test_a_pinned_exchange_stays_between_two_digests() -> None:
 
     assert [item.id for item in after.items] == ["m1", "r1.0", "m6", "m7", "r1.1", "m14", "m15"]
     assert [item.fate for item in after.items if item.id in ("m6", "m7")] == ["verbatim", "verbatim"]
+
+
+NOTES = [
+    user("go"),
+    *exchange("1", "load_note", "x", author="Ada", title="packing list"),
+    *reading(4),
+]
+
+
+def note_line(session) -> str:
+    """What a digest says of the note."""
+    draft, ctx = drafted(session, limit=8_000, steps=0.3, tail=0.0, exchanges=1)
+    return next(line for line in texts(Fold()(draft, ctx).items)["r1.0"].split("\n") if "load_note" in line)
+
+
+def test_what_a_router_declares_of_a_tool_is_in_its_line() -> None:
+    """`DefaultRouter(tools=…)` names the argument that a call is about, also if another comes first."""
+    router = DefaultRouter(tools={"load_note": ToolSemantics(access="read", resource=("title",))})
+
+    assert note_line(session_of(NOTES, router=router)) == "m2 load_note packing list"
+    assert note_line(session_of(NOTES)) == "m2 load_note Ada"
+
+
+def test_what_was_declared_is_known_without_the_router() -> None:
+    """It is recorded with the messages: a session that goes on from its events has another router, or none."""
+    router = DefaultRouter(tools={"load_note": ToolSemantics(access="read", resource=("title",))})
+    first = session_of(NOTES, router=router)
+
+    assert note_line(Session.from_events(first.events)) == "m2 load_note packing list"

@@ -24,7 +24,7 @@ def test_what_a_pass_tore_apart_is_mended() -> None:
         ("m1", "user", "go"),
         ("m2", "assistant", ""),
         ("m2+a", "tool", "[no result was recorded for this call]"),
-        ("m5", "user", "[tool result without its call, b]\ny"),
+        ("m5", "user", "[tool result without its call, b]\n>y"),
     ]
 
 

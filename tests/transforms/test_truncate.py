@@ -3,7 +3,7 @@
 import pytest
 from tests.dialogue import call, calls, drafted, exchange, lines, reading, result, says, session_of, user, work
 
-from foveate import BudgetError
+from foveate import POLICIES, BudgetError, Session
 from foveate.transforms import Truncate
 
 
@@ -73,3 +73,17 @@ def test_a_newest_exchange_of_a_megabyte_fits() -> None:
 
     assert after.tokens <= 2_000
     assert [item.id for item in after.items] == ["m1", "m2", "m3"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("caption", ["", " ", "\n\n"])
+def test_a_picture_with_a_blank_caption_leaves_a_note(policy: str, caption: str) -> None:
+    """When the picture has to go, a word for it stays: a message may not be empty."""
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    session = Session(budget=2_400, policy=policy)
+    session.extend([user([{"type": "text", "text": caption}, picture]), says("word " * 100)])
+    session.append(user("next " + "word " * 1_200))
+
+    first = session.compile(now=1.0).messages[0]
+
+    assert first.text == "[image left out; reference m1]"

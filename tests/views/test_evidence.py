@@ -36,11 +36,11 @@ def test_evicted_messages_are_indexed_once_and_found_by_name() -> None:
     """What still stands verbatim is not indexed."""
     session = session_of([user("alpha_1 here"), user("beta_2 here"), user("gamma_3 here")])
     items = reasoning_view(session.messages, COUNTER)
-    index = EvidenceIndex()
-    index.add_evicted(items, items[1:], session.messages.__getitem__, 1_000)
-    index.add_evicted(items, items[2:], session.messages.__getitem__, 1_000)
+    once = EvidenceIndex().with_evicted(items, items[1:], session.messages.__getitem__, 1_000)
+    index = once.with_evicted(items, items[2:], session.messages.__getitem__, 1_000)
 
-    assert index.places("alpha_1") == [(0, 0)]
-    assert index.places("beta_2") == [(1, 0)]
-    assert index.places("gamma_3") == []
+    assert once.places("beta_2") == ()
+    assert index.places("alpha_1") == ((0, 0),)
+    assert index.places("beta_2") == ((1, 0),)
+    assert index.places("gamma_3") == ()
     assert (index.is_evicted(0), index.is_evicted(2)) == (True, False)

@@ -4,14 +4,14 @@ import pytest
 from tests.dialogue import call, calls, exchange, says, session_of, user
 
 from foveate import DefaultRouter, ToolSemantics
-from foveate.views.ledger import MAX_OPEN_ERRORS, Ledger, error_line
+from foveate.views.ledger import MAX_OPEN_ERRORS, Ledger, LedgerBuilder, error_line
 
 
 def ledger_of(*messages, **options) -> Ledger:
-    ledger = Ledger()
+    builder = LedgerBuilder()
     for order, message in enumerate(session_of(messages, **options).messages):
-        ledger.feed(message, order)
-    return ledger
+        builder.feed(message, order)
+    return builder.ledger()
 
 
 def test_files_read_and_written_are_known_with_their_last_source() -> None:
@@ -64,10 +64,12 @@ def test_a_denial_is_open_like_an_error() -> None:
 
 def test_an_error_can_be_settled_by_hand() -> None:
     """session.resolve(id) ends it."""
-    ledger = ledger_of(user("go"), *exchange("1", "Bash", "Exit code: 1", command="make"))
-    ledger.resolve("m3")
+    before = ledger_of(user("go"), *exchange("1", "Bash", "Exit code: 1", command="make"))
+    builder = LedgerBuilder(before)
+    builder.resolve("m3")
 
-    assert ledger.open_errors == {}
+    assert builder.ledger().open_errors == {}
+    assert before.is_open("m3")
 
 
 def test_open_errors_are_bounded() -> None:

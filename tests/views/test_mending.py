@@ -52,7 +52,7 @@ def test_a_result_without_its_call_becomes_a_note() -> None:
     """Its words stay, its place stays, and explain says so."""
     log = [user("go"), result("ghost", "who asked?"), says("me")]
 
-    assert sent(*log) == [user("go"), user("[tool result without its call, ghost]\nwho asked?"), says("me")]
+    assert sent(*log) == [user("go"), user("[tool result without its call, ghost]\n>who asked?"), says("me")]
     assert fates(*log)["m2"] == "repaired"
 
 
@@ -197,7 +197,7 @@ def test_a_result_after_the_call_was_sent_leaves_the_prefix_alone() -> None:
 
     assert second[: len(first)] == first
     assert first[-1] == result("slow", NO_RESULT)
-    assert second[len(first) :] == [user("still there?"), user("[late tool result, slow]\nbuilt")]
+    assert second[len(first) :] == [user("still there?"), user("[late tool result, slow]\n>built")]
 
 
 def test_a_second_result_of_one_call_is_kept_as_a_note() -> None:

@@ -2,14 +2,14 @@
 
 from tests.dialogue import exchange, says, session_of, user
 
-from foveate.views.working_set import HALF_LIFE, WorkingSet
+from foveate.views.working_set import HALF_LIFE, WorkingSet, WorkingSetBuilder
 
 
 def working_set_of(*messages) -> WorkingSet:
-    working = WorkingSet()
+    builder = WorkingSetBuilder()
     for message in session_of(messages).messages:
-        working.feed(message)
-    return working
+        builder.feed(message)
+    return builder.working_set()
 
 
 def test_what_an_action_used_weighs_more_than_what_a_user_named_and_output_weighs_nothing() -> None:

@@ -19,10 +19,10 @@ from playwright.sync_api import Browser
 from foveate.api import Place
 from foveate.api.room import Room
 from foveate.chat.templates import PLACEHOLDERS
+from foveate.inspect.log_state import read_log_state
 from foveate.session import Session
 from foveate.store import Store
-from foveate.store.leafing import marks_of
-from foveate.web.pages.chat import _manner
+from foveate.web.opened import manner_of
 from foveate.web.pages.templates import MEANINGS
 from foveate.web.talks import Talk, Talks
 from foveate.web.turns import first_of_turns, parts_of, turns_between
@@ -361,7 +361,7 @@ def test_turns_are_read_from_their_beginning(tmp_path: Path) -> None:
     with Store(tmp_path / "a.db") as store:
         info = store.session("s")
         first = first_of_turns(store, info, info.messages)
-        found = turns_between(store, info, marks_of(store, info), first, info.messages)
+        found = turns_between(store, info, read_log_state(store, info), first, info.messages)
 
     assert found.entries[0]["parts"][0]["text"] == "question 71"
     assert found.entries[1]["steps"][0]["result"] == "result 71"
@@ -392,7 +392,7 @@ def test_without_a_key_and_a_local_model_nobody_answers(tmp_path: Path, monkeypa
     for name in ("FOVEATE_MODEL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     with Store(tmp_path / "a.db") as store:
-        manner = _manner(Room(store, Place(store=tmp_path / "a.db", system=tmp_path / "system")), "s")
+        manner = manner_of(Room(store, Place(store=tmp_path / "a.db", system=tmp_path / "system")), "s")
 
     assert manner.chosen is None
     assert "no model can be asked; set ANTHROPIC_API_KEY" in str(manner.refusal)

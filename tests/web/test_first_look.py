@@ -105,7 +105,7 @@ def test_a_server_with_a_token_asks_for_it(browser: Browser, tmp_path: Path) -> 
         page.goto(f"{address}/settings?x=%3Cscript%3E")
         page.fill("input[name=token]", "wrong")
         page.click("button")
-        assert "That is not its token" in page.inner_text("body")
+        assert "That is not the token" in page.inner_text("body")
         page.fill("input[name=token]", TOKEN)
         page.click("button")
         page.wait_for_selector("h1:has-text('Settings')")

@@ -15,6 +15,7 @@ from foveate.knowledge.base import Knowledge
 from foveate.knowledge.models import Node
 from foveate.session import Session
 from foveate.store import Store
+from foveate.web.phrases import money, share
 from tests.importers.logs import NEEDS_DATA, recorded
 from tests.web.serving import Looking, looking
 from tests.web.sessions import HOSTILE, hostile_log, sample_in
@@ -54,6 +55,19 @@ def test_home_lists_sessions_and_finds_them(look: Looking) -> None:
     look.see("tbody tr a")
     page.click("th button:has-text('Tokens')")
     look.see("th[aria-sort=descending]:has-text('Tokens')")
+
+
+def test_the_timeline_shows_the_costs_that_the_api_tells(look: Looking, address: str) -> None:
+    """Input cost, cached share and the cost of the untouched history are those of the read model."""
+    page = look.at("/session?id=sample")
+    costs = page.request.get(f"{address}/api/sessions/sample/costs").json()
+    sent, untouched = costs["sent"], costs["untouched"]
+    look.see(".nicegui-echart canvas")
+    text = page.inner_text("#content")
+
+    assert money(sent["cost"], "USD") in text
+    assert share(sent["cached"], sent["tokens"]) in text
+    assert f"the untouched history: {money(untouched['cost'], 'USD')}" in text
 
 
 def test_from_the_timeline_to_a_call_to_an_original_to_a_difference(look: Looking) -> None:

@@ -13,6 +13,7 @@ import foveate
 from foveate import MessageError
 from foveate.log.foreign import foreign
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.recall.readable import readable
 from foveate.wire import anthropic_rules, openai_chat
 from foveate.wire.anthropic import decode, encode, recognises
 from foveate.wire.anthropic_request import NO_OUTPUT, lower
@@ -125,17 +126,15 @@ def test_everything_a_user_or_a_tool_shows_comes_back(block: dict[str, Any]) -> 
     assert encode(read(raw)) == [raw]
 
 
-def test_what_can_be_read_of_an_unknown_block_is_text() -> None:
-    """Other formats, people and the search see words, not an empty message."""
-    (message,) = read(
-        {
-            "role": "user",
-            "content": [{"type": "search_result", "source": "wiki", "title": "Fovea", "content": [text("sharp")]}],
-        }
-    )
+def test_what_can_be_read_of_an_unknown_block_is_text_elsewhere() -> None:
+    """Other formats, people and the search see words; in its own format the block is what it was."""
+    found = {"type": "search_result", "source": "wiki", "title": "Fovea", "content": [text("sharp")]}
+    (message,) = read({"role": "user", "content": [found]})
 
-    assert message.text == "[search_result]\nwiki\nFovea\nsharp"
+    assert message.text == ""
+    assert readable(message) == "[search_result]\nwiki\nFovea\nsharp"
     assert openai_chat.encode(message) == user("[search_result]\nwiki\nFovea\nsharp")
+    assert sent(message)["messages"] == [{"role": "user", "content": [found]}]
 
 
 def test_texts_of_a_result_are_split_again_unless_they_were_changed() -> None:
@@ -150,12 +149,14 @@ def test_texts_of_a_result_are_split_again_unless_they_were_changed() -> None:
     assert encode([shorter])[0]["content"] == [gave("t1", "[masked]")]
 
 
-def test_an_unknown_block_whose_text_was_changed_is_text() -> None:
-    """The raw block would bring back what a pass took out."""
-    (message,) = read({"role": "assistant", "content": [{"type": "hologram", "text": "long"}, text("x")]})
-    changed = msgspec.structs.replace(message, parts=(msgspec.structs.replace(message.parts[0], text="short"),))
+def test_a_message_whose_text_was_changed_is_what_it_says_now() -> None:
+    """What was noted of the original would bring back what a pass took out."""
+    raw = {"role": "assistant", "content": [{"text": "long", "type": "text", "odd": {"b": 1, "a": 2}}, text("x")]}
+    (message,) = read(raw)
+    changed = msgspec.structs.replace(message, parts=(Text(text="short"),))
 
-    assert encode([changed]) == [says("short")]
+    assert json.dumps(encode([message])) == json.dumps([raw])
+    assert encode([changed]) == [{"role": "assistant", "content": [text("short")]}]
 
 
 @pytest.mark.parametrize(
@@ -239,6 +240,12 @@ def test_the_hash_of_a_request_knows_its_thinking() -> None:
     assert session_of(CONVERSATION).compile().payload_sha256 != session_of(other).compile().payload_sha256
 
 
+def blocks_of(turn: dict[str, Any]) -> list[Any]:
+    """The blocks of a message; a text is a block of it, which it becomes where a mark stands on it."""
+    content = turn["content"]
+    return [text(content)] if isinstance(content, str) else content
+
+
 def test_a_request_grows_at_its_end() -> None:
     """What was sent stays as it was, so that the provider finds it in its cache."""
     session = foveate.Session(system="Be kind.")
@@ -248,7 +255,7 @@ def test_a_request_grows_at_its_end() -> None:
         lowered = json.loads(
             json.dumps(session.compile().to("anthropic")).replace(', "cache_control": {"type": "ephemeral"}', "")
         )
-        flat = [(turn["role"], block) for turn in lowered["messages"] for block in turn["content"]]
+        flat = [(turn["role"], block) for turn in lowered["messages"] for block in blocks_of(turn)]
         assert flat[: len(previous)] == previous
         previous = flat
 
@@ -267,12 +274,16 @@ def test_marks_stand_behind_what_will_be_sent_again() -> None:
     assert 1 < len(marked) + 1 <= 4
 
 
-def test_recorded_marks_are_not_sent_again() -> None:
-    """Where a mark belongs is known for this request, not for the recorded one."""
-    messages = read(user([{**text("x"), "cache_control": MARK}, {**PIXEL, "cache_control": MARK}]))
+def test_recorded_marks_stand_until_the_request_is_rewritten() -> None:
+    """A client knows what it wants cached; what a reduction moved is marked where it stands now, in the same way."""
+    hour = {"type": "ephemeral", "ttl": "1h"}
+    messages = read(user([{**text("x"), "cache_control": MARK}, {**PIXEL, "cache_control": hour}]), says("y"))
 
-    assert "cache_control" not in json.dumps(sent(*messages))
+    assert json.dumps(sent(*messages)).count("cache_control") == 2
     assert json.dumps(encode(messages)).count("cache_control") == 2
+    rewritten = sent(*messages, marks=(1,), rewritten=True)["messages"]
+    assert json.dumps(rewritten).count("cache_control") == 1
+    assert rewritten[1]["content"] == [{**text("y"), "cache_control": hour}]
 
 
 def test_a_mark_never_stands_on_thinking() -> None:
@@ -305,20 +316,22 @@ def test_leading_system_messages_join_the_prompt_and_later_ones_are_the_users() 
     assert lowered["system"] == [{"type": "text", "text": "S\n\nA", "cache_control": MARK}]
     assert lowered["messages"][-1] == {"role": "user", "content": [text("B")]}
     shown = Message(id="", role="system", parts=(Text(text="A"), Media(kind="image", reference="https://x.org/y.png")))
-    assert sent(shown)["system"] == "A\n[image left out: https://x.org/y.png]"
+    assert sent(shown, *read(user("B")))["system"] == "A\n[image left out: https://x.org/y.png]"
 
 
 def test_a_request_begins_with_the_user() -> None:
-    """Also one that has nothing in it, or begins with the assistant."""
+    """Also one that the assistant begins."""
     assert sent(*read(says("hi")))["messages"][0] == {"role": "user", "content": [text(OPENING)]}
-    assert sent(system="S") == {"system": "S", "messages": [{"role": "user", "content": [text(OPENING)]}]}
 
 
-def test_one_side_in_a_row_is_one_message() -> None:
-    """Roles alternate."""
-    lowered = sent(*read(user("a"), user("b"), says("c \n"), says("d  "), user("e")))
+def test_one_side_in_a_row_is_one_message_unless_it_came_apart() -> None:
+    """Anthropic takes both; what came is not rewritten, and what Foveate writes has no reason to be two."""
+    raws = [user("a"), user("b"), says("c \n"), says("d  "), user("e")]
+    ours = openai_chat.decode_all([user("a"), user("b"), says("c \n"), says("d  "), user("e")], place)
+    plain = [msgspec.structs.replace(message, extra={}) for message in ours]
 
-    assert [[block["text"] for block in turn["content"]] for turn in lowered["messages"]] == [
+    assert sent(*read(*raws))["messages"] == raws
+    assert [[block["text"] for block in turn["content"]] for turn in sent(*plain)["messages"]] == [
         ["a", "b"],
         ["c", "d"],
         ["e"],

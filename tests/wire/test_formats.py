@@ -13,7 +13,7 @@ import foveate
 from foveate import ConfigError, MessageError
 from foveate.log.foreign import domestic
 from foveate.log.messages import Message, Text
-from foveate.wire.format import Request
+from foveate.wire.format import OPENING, Request
 from foveate.wire.formats import FORMATS, decode_any, format_named
 
 ARGUMENTS = {"path": "a.py"}
@@ -92,6 +92,7 @@ def _langchain() -> list[Any]:
 
 CONVERSATIONS = {
     "openai": _openai,
+    "openai-compatible": _openai,
     "openai-responses": _responses,
     "anthropic": _anthropic,
     "gemini": _gemini,
@@ -283,10 +284,43 @@ def test_deep_nesting_is_no_recursion() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("system", [None, "  ", "Be kind."])
-def test_a_session_without_messages_can_be_sent(name: str, system: str | None) -> None:
-    """With the least that is accepted; a blank system prompt is none."""
-    lowered = FORMATS[name].lower(Request(messages=(), system=system))
+@pytest.mark.parametrize("system", [None, "  "])
+def test_a_request_that_says_nothing_is_refused(name: str, system: str | None) -> None:
+    """Nobody said anything, so nothing is put into the user's mouth; the error says what to do."""
+    silent = Message(id="m1", role="user", parts=(Text(text=" "),))
+
+    for messages in ((), (silent,)):
+        with pytest.raises(foveate.EmptyRequestError, match="this one says nothing; append a user message"):
+            FORMATS[name].lower(Request(messages=messages, system=system))
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-compatible", "pydantic-ai", "langchain"])
+def test_a_system_prompt_can_be_sent_alone(name: str) -> None:
+    """Where the provider takes it: nothing stands beside it."""
+    lowered = FORMATS[name].lower(Request(messages=(), system="Be kind."))
 
     assert FORMATS[name].problems(lowered) == []
-    assert '"  "' not in json.dumps(lowered)
+    assert json.dumps(lowered).count("content") == 1
+
+
+@pytest.mark.parametrize("name", ["openai-responses", "anthropic", "gemini"])
+def test_a_system_prompt_alone_is_refused(name: str) -> None:
+    """Where the provider wants a message, whether the prompt was given or said."""
+    said = Message(id="m1", role="system", parts=(Text(text="Be kind."),))
+    requests = [Request(messages=(), system="Be kind.")]
+    requests += [Request(messages=(said,))] if name != "openai-responses" else []
+
+    for request in requests:
+        with pytest.raises(foveate.EmptyRequestError, match="is only a system prompt; append a user message"):
+            FORMATS[name].lower(request)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_assistant_that_speaks_first(name: str) -> None:
+    """Gets a remark of Foveate's own before it where a provider wants the user to begin, and nowhere else."""
+    said = Message(id="m1", role="assistant", parts=(Text(text="Hello."),))
+    lowered = FORMATS[name].lower(Request(messages=(said,)))
+
+    assert FORMATS[name].problems(lowered) == []
+    remarks = json.dumps(lowered).count(OPENING)
+    assert remarks == (0 if name.startswith("openai") else 1)

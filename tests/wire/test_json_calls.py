@@ -75,8 +75,8 @@ def test_calls_and_results_are_texts_in_their_places() -> None:
         "I read it.",
         '{"tool": "read", "arguments": {"path": "a.py"}}',
     ]
-    assert (third.role, third.parts) == ("user", (Text(text="[result of read]\nx = 1"), image))
-    assert fourth.text == "[result of tool]\ny"
+    assert (third.role, third.parts) == ("user", (Text(text="[result of read]\n>x = 1"), image))
+    assert fourth.text == "[result of tool]\n>y"
 
 
 @given(name=st.text(min_size=1), arguments=st.dictionaries(st.text(), Json, max_size=3))

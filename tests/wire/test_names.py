@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.dialogue import call, calls, result, user
 
+import foveate
 from foveate.log.messages import Message, Text, ToolCall
 from foveate.wire.format import Request
+from foveate.wire.formats import FORMATS
 from foveate.wire.names import (
     ANTHROPIC_IDS,
     ANTHROPIC_NAMES,
@@ -71,3 +76,21 @@ def test_gemini_takes_colons() -> None:
     """A name that is allowed is sent as it is."""
     assert "mcp:read" in GEMINI_NAMES
     assert "mcp:read" not in OPENAI_NAMES
+
+
+@pytest.mark.parametrize("length", [64, 65, 128])
+def test_anthropic_takes_long_names_as_they_are(length: int) -> None:
+    """Its API answers to a longer one that `^[a-zA-Z0-9_-]{1,128}$` should match: the caller's own definitions fit."""
+    name = "n" * length
+    session = foveate.Session(tools=[{"name": name, "input_schema": {"type": "object", "properties": {}}}])
+    session.extend([user("go"), calls(call("c1", name)), result("c1", "ok")])
+
+    request = session.compile().to("anthropic")
+
+    assert request["tools"][0]["name"] == name
+    assert request["messages"][1]["content"][0]["name"] == name
+    assert FORMATS["anthropic"].problems(request) == []
+    request["tools"][0]["name"] = "n" * 129
+    assert len(FORMATS["anthropic"].problems(request)) == 1
+    for other in ("openai", "openai-responses", "gemini"):
+        assert (name in json.dumps(session.preview().to(other))) == (length == 64)

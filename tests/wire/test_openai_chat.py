@@ -1,5 +1,6 @@
 """OpenAI chat messages, both ways."""
 
+import json
 from typing import Any
 
 import pytest
@@ -108,7 +109,7 @@ def test_arguments_given_as_an_object_become_text() -> None:
         ({"content": "x"}, "unknown `role` None"),
         ("hello", "expected a mapping with `role`, got str"),
         ({"role": "user", "content": 7}, "`content` must be text or a list of blocks, got int"),
-        (user([{"type": "hologram"}]), "unknown `type` 'hologram'"),
+        (user([{"type": "image_url"}]), "does not have what that type needs"),
         (user([7]), "expected text or a block"),
         ({"role": "tool", "content": "x"}, "`tool_call_id` must be a non-empty string, got None"),
         ({"role": "assistant", "tool_calls": {"id": "a"}}, "`tool_calls` must be a list, got dict"),
@@ -292,17 +293,37 @@ def test_parts_are_no_content() -> None:
         decode({"role": "user", "parts": [7]})
 
 
-def test_only_known_fields_are_sent() -> None:
-    """Others are kept, and refused by OpenAI; other servers get their own back."""
+def test_fields_of_an_answer_are_not_sent() -> None:
+    """They are kept, and refused by OpenAI; so are the fields of other servers."""
     raw = {**says("hi"), "reasoning_content": "hm", "parsed": {"a": 1}, "annotations": [], "audio": None}
     message = decode(raw)
     named = decode({**user([{"type": "text", "text": "hi", "citations": []}]), "name": "Ada L."})
 
     assert encode(message) == raw
     said, asked = lower(Request(messages=(message, named)))
-    assert said == {**says("hi"), "reasoning_content": "hm"}
+    assert said == says("hi")
     assert asked["content"] == "hi"
     assert asked["name"].startswith("Ada_L_")
+
+
+def test_other_servers_get_their_own_fields_back() -> None:
+    """Reasoning that DeepSeek wants to see again, and cache marks, go there and not to OpenAI."""
+    marked = {"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"a": 1}}
+    raws = [
+        user([marked, {"type": "text", "text": "there"}]),
+        {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "hm"},
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+    ]
+    session = foveate.Session()
+    session.extend(raws)
+    view = session.compile()
+
+    assert view.to("openai-compatible") == raws
+    assert openai_rules.compatible_problems(raws) == []
+    assert len(openai_rules.sent_problems(raws)) == 3
+    assert openai_rules.sent_problems(view.to("openai")) == []
+    assert "hm" not in json.dumps(view.to("openai"))
 
 
 def test_ids_and_names_are_made_to_fit() -> None:

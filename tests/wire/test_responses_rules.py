@@ -18,7 +18,7 @@ Items = list[dict[str, Any]]
 def request() -> dict[str, Any]:
     """A valid request with everything in it, compiled from a session."""
     items = [
-        {"role": "user", "content": [{"type": "input_text", "text": "go"}]},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
         {"type": "reasoning", "id": "rs_1", "summary": []},
         {"type": "web_search_call", "id": "ws_1", "status": "completed"},
         {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "ls", "arguments": "{}"},
@@ -43,12 +43,16 @@ MUTATIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("input_given", lambda sent: sent["input"].clear(), "no items"),
     ("input_given", lambda sent: sent.pop("input"), "no items"),
     ("instructions_say_something", lambda sent: sent.update(instructions=" "), "`instructions` are empty"),
-    ("items_typed", lambda sent: sent["input"][0].pop("type"), "item 0: no object with a `type`"),
+    ("items_typed", lambda sent: sent["input"][0].update(type=None), "item 0: no object with a `type`"),
     ("roles_known", lambda sent: sent["input"][0].update(role="tool"), "unknown role 'tool'"),
     ("content_given", lambda sent: sent["input"][0].update(content=[]), "message without content"),
     ("content_given", lambda sent: sent["input"][0]["content"][0].update(text=" "), "empty block"),
     ("content_fits_role", lambda sent: sent["input"][-1]["content"][0].update(type="input_text"), "block 'input_text'"),
-    ("content_fits_role", lambda sent: sent["input"][0]["content"][0].update(type="text"), "block 'text'"),
+    (
+        "content_fits_role",
+        lambda sent: sent["input"][0]["content"][0].update(type="output_text"),
+        "block 'output_text'",
+    ),
     ("calls_named", lambda sent: sent["input"][3].update(name="a.b"), "the name 'a.b'"),
     ("calls_filled", lambda sent: sent["input"][3].update(arguments={}), "`arguments` of a call is no text"),
     ("calls_filled", lambda sent: sent["input"][4].pop("input"), "`input` of a call is no text"),
@@ -56,13 +60,11 @@ MUTATIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("call_ids_unique", lambda sent: sent["input"].insert(3, dict(sent["input"][3], id=None)), "is there 2 times"),
     ("outputs_have_calls", lambda sent: _swap(sent["input"], 3, 5), "without its call before it"),
     ("outputs_have_calls", lambda sent: sent["input"][6].update(type="function_call_output"), "for a call that wants"),
-    ("calls_answered_once", lambda sent: sent["input"].pop(5), "has 0 outputs"),
-    ("calls_answered_once", lambda sent: sent["input"].insert(5, sent["input"][5]), "has 2 outputs"),
+    ("calls_answered", lambda sent: sent["input"].pop(5), "has no output"),
     ("outputs_given", lambda sent: sent["input"][5].update(output={"x": 1}), "neither text nor a list"),
     ("reasoning_replayable", lambda sent: sent["input"][1].pop("summary"), "reasoning without a `summary`"),
     ("reasoning_replayable", lambda sent: sent["input"][1].pop("id"), "without `encrypted_content` or `id`"),
     ("reasoning_followed", lambda sent: sent["input"].append(sent["input"].pop(1)), "the item that followed it"),
-    ("hosted_behind_reasoning", lambda sent: _swap(sent["input"], 1, 2), "web_search_call without its reasoning"),
     (
         "approvals_asked",
         lambda sent: sent["input"].append({"type": "mcp_approval_response", "approval_request_id": "r"}),
@@ -71,8 +73,6 @@ MUTATIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("tools_fit", lambda sent: sent["tools"][0].update(name="a.b"), "tool 0: the name 'a.b'"),
     ("tools_fit", lambda sent: sent["tools"][0].pop("type"), "tool 0: no object with a `type`"),
     ("tools_fit", lambda sent: sent["tools"][0].update(parameters={"type": "array"}), "not those of an object"),
-    ("tools_fit", lambda sent: sent["tools"][0].pop("strict"), "tool 0: does not say whether it is `strict`"),
-    ("tools_fit", lambda sent: sent["tools"][0].update(strict="no"), "tool 0: does not say whether it is `strict`"),
     ("tools_fit", lambda sent: sent["tools"].append(sent["tools"][0]), "the tool 'ls' is there 2 times"),
     ("answer_format_fits", lambda sent: sent["text"]["format"].pop("name"), "`text` has no known `format`"),
     (
@@ -80,10 +80,6 @@ MUTATIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         lambda sent: sent["text"]["format"].update(schema={"type": "array"}),
         "`text` has no known `format`",
     ),
-    ("fields_known", lambda sent: sent["input"][3].update(parsed_arguments={}), "with ['parsed_arguments']"),
-    ("fields_known", lambda sent: sent["input"][1].update(status="completed"), "reasoning with ['status']"),
-    ("fields_known", lambda sent: sent["input"][-1]["content"][0].update(logprobs=[]), "with ['logprobs']"),
-    ("fields_known", lambda sent: sent["input"][2].update(type="image_generation_call"), "is not sent"),
     (
         "system_is_text",
         lambda sent: sent["input"][0].update(

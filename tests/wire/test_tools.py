@@ -32,8 +32,9 @@ def test_a_tool_of_any_form_is_written_in_every_other(form: str) -> None:
     refuse_unknown([tool])
     said = {"name": "read", "description": "Reads."}
 
-    strict = None if form == "responses" else False
-    assert responses_tools([tool]) == [{"type": "function", **said, "parameters": SCHEMA, "strict": strict}]
+    # What came in the form of who gets it goes out as it came.
+    strict = {} if form == "responses" else {"strict": False}
+    assert responses_tools([tool]) == [{"type": "function", **said, "parameters": SCHEMA, **strict}]
     (ours,) = anthropic_tools([tool])
     assert {key: value for key, value in ours.items() if key != "type"} == {**said, "input_schema": SCHEMA}
     expected = {"parameters": CAPITALS} if form.startswith("gemini") else {"parametersJsonSchema": SCHEMA}
@@ -62,10 +63,11 @@ def test_what_a_provider_runs_goes_to_it_alone(tool: dict[str, Any], owner: Any)
 
 
 def test_a_gemini_tool_may_be_functions_and_more() -> None:
-    """Each part goes where it can go."""
+    """Each part goes where it can go; to Gemini it goes as it came."""
     tool = {**FORMS["gemini"], "googleSearch": {}}
 
-    assert gemini_tools([tool]) == [FORMS["gemini"], {"googleSearch": {}}]
+    assert gemini_tools([tool]) == [tool]
+    assert gemini_tools([tool, {"name": "other", "parameters": {}}])[1] == {"googleSearch": {}}
     assert [one["name"] for one in anthropic_tools([tool])] == ["read"]
 
 

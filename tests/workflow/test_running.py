@@ -119,7 +119,8 @@ def test_every_call_of_a_run_can_be_explained(whole: tuple[Path, ScriptedModel])
     assert re.search(r"^Review +stable +\d+ +task:T2:review", explained, re.MULTILINE)
     with Store(place / "store.db") as store:
         for entry in shown["sessions"]:
-            with Session.open(store, entry["session"]) as session:
+            # The price list does not know the model, so a session with it needs a budget.
+            with Session.open(store, entry["session"], budget=8_000) as session:
                 payloads = [session.call(number).to("openai") for number in range(1, entry["calls"] + 1)]
             # What was recorded is what the provider received.
             assert all(any(_same(sent, got) for got in model.received) for sent in payloads)
@@ -265,7 +266,7 @@ def test_a_dry_run_shows_what_each_agent_would_see_and_asks_nobody(place: Path) 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["run", "none.md"], "cannot read none.md"),
+        (["run", "none.md"], "cannot read 'none.md'"),
         (["run", "ISSUE.md", "--repo", "nowhere"], "`--repo` 'nowhere' is no directory"),
         (["run", "ISSUE.md"], "no model was chosen; give `--model`"),
         (["run", "ISSUE.md", "--model", "nonsense"], "nonsense"),
@@ -279,7 +280,8 @@ def test_a_dry_run_shows_what_each_agent_would_see_and_asks_nobody(place: Path) 
         ),
         (["run", "ISSUE.md", "--model", "openai-chat:x", "--commit"], "`--commit` needs a git repository"),
         (["resume", "nothing"], "there is no run 'nothing'"),
-        (["show", "nothing"], "nothing"),
+        (["show", "nothing"], "there is no run 'nothing' in this store; `foveate work list` lists its runs"),
+        (["plan", "nothing"], "there is no run 'nothing' in this store; `foveate work list` lists its runs"),
     ],
 )
 def test_a_wrong_call_is_answered_in_one_line(place: Path, arguments: list[str], problem: str) -> None:

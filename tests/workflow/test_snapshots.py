@@ -41,6 +41,19 @@ def commit(directory: Path) -> None:
     git(directory, "commit", "-q", "--allow-empty", "-m", "first")
 
 
+def test_a_file_that_is_also_one_outside_is_in_no_state(root: Path, snapshots: Snapshots, tmp_path: Path) -> None:
+    """A diff goes to a model; two names within the directory are no reason to leave a file out."""
+    before = snapshots.take()
+    (tmp_path / "secret.txt").write_text("secret\n")
+    os.link(tmp_path / "secret.txt", root / "innocent.txt")
+    (root / "one.txt").write_text("both\n")
+    os.link(root / "one.txt", root / "two.txt")
+    after = snapshots.take()
+
+    assert snapshots.changed(before, after) == ("one.txt", "two.txt")
+    assert "secret" not in snapshots.diff(before, after)
+
+
 def test_a_diff_shows_what_changed(root: Path, snapshots: Snapshots) -> None:
     (root / "a.txt").write_text("one\ntwo\n")
     (root / "gone.txt").write_text("bye\n")

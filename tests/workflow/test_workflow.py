@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from foveate.agents import Agent, AgentError, ContextStrategy, Reply, Schema, Verdict
@@ -20,7 +22,7 @@ from foveate.wire.formats import FORMATS
 from foveate.work import FileOperation, Issue, Task, TaskDAG
 from foveate.workflow.lock import held, is_held
 from foveate.workflow.progress import Begun, Progress
-from foveate.workflow.running import Workflow
+from foveate.workflow.running import Workflow, record_plan
 from foveate.workflow.setting import lock_of, setting_in
 from tests.scripted_model import Payload, call, text
 from tests.workflow.script import ISSUE, agent_of, project, reply, sections
@@ -159,6 +161,23 @@ async def test_a_failed_task_gets_another_chance_with_as_many_rounds(place: tupl
     assert [attempt.round for attempt in again.attempts] == [1, 2, 3, 4]
     done = await run(place, Scripted(), rounds=2)
     assert done.status == "completed"
+
+
+async def test_a_run_that_ended_is_not_over_if_its_plan_gets_more_to_do(place: tuple[Path, Store]) -> None:
+    """It says that it failed if the new task did, and that it is completed once that one is, too."""
+
+    def judging(payload: Payload, *, approved: bool) -> dict[str, Any]:
+        is_review = agent_of(payload) == "reviewer"
+        return call("finish", approved=approved, comments=["BUG"]) if is_review else reply(payload)
+
+    ended = await run(place, Scripted())
+    assert ended.status == "completed" and ended.plan is not None
+    more = msgspec.structs.replace(ended.plan.tasks[0], id="T4", status="pending", dependencies=("T3",))
+    with Session.open(place[1], "run") as session:
+        record_plan(session, msgspec.structs.replace(ended.plan, tasks=(*ended.plan.tasks, more)))
+        assert Progress.of(session.events).status == "running"
+    assert (await run(place, Scripted(partial(judging, approved=False)), rounds=1)).status == "failed"
+    assert (await run(place, Scripted(partial(judging, approved=True)), rounds=1)).status == "completed"
 
 
 async def test_a_reviewer_that_comes_to_no_end_is_asked_again_and_its_words_go_nowhere(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -560,15 +561,37 @@ async def test_what_fails_in_showing_or_asking_is_not_said_to_the_model(root: Pa
     assert not (root / "made").exists()
 
 
-async def test_a_command_sees_no_secrets(root: Path, tools: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "github_token", "MY_SECRET_1", "DB_PASSWORD", "AWS_CREDENTIALS", "GIT_DIR"):
+async def test_a_command_sees_only_what_programs_need(
+    root: Path, tools: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a secret is called: `DATABASE_URL` has a password in it, and the socket of ssh-agent is a key."""
+    for name in (
+        "OPENAI_API_KEY",
+        "github_token",
+        "DATABASE_URL",
+        "SSH_AUTH_SOCK",
+        "HTTPS_PROXY",
+        "GIT_DIR",
+        "LC_SECRET",
+    ):
         monkeypatch.setenv(name, OUTSIDE)
-    monkeypatch.setenv("PLAIN", "yes")
+    monkeypatch.setenv("LC_TIME", "C")
 
     text = (await tools.answer("run_command", {"command": "env"})).text
 
-    assert "PLAIN=yes" in text and "PATH=" in text
+    assert "LC_TIME=C" in text and "PATH=" in text and "HOME=" in text
     assert OUTSIDE not in text
+
+
+async def test_a_command_sees_what_was_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who wants it says so, by the name."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://test")
+    monkeypatch.setenv("OTHER_URL", OUTSIDE)
+    tools = Workspace(root, allow=every, environment=["DATABASE_URL", "NOT_SET"])
+
+    text = (await tools.answer("run_command", {"command": "env"})).text
+
+    assert "DATABASE_URL=postgresql://test" in text and OUTSIDE not in text
 
 
 async def test_a_huge_output_keeps_its_beginning_and_its_end(tools: Workspace) -> None:
@@ -629,6 +652,93 @@ async def test_a_command_ends_when_its_agent_is_cancelled(root: Path, tools: Wor
         await task
 
     assert gone(pid)
+
+
+# It forks twice, has a session and an environment of its own, and tells its number.
+DAEMON = "(env -i setsid bash -c 'setsid sleep 95 & echo $! > daemon' &)"
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to a supervisor")
+
+
+@LINUX
+async def test_what_left_its_session_ends_with_the_command(root: Path, tools: Workspace) -> None:
+    """A process group is easily left; being a descendant is not."""
+    answer = await tools.answer("run_command", {"command": f"{DAEMON}; until test -s daemon; do sleep 0.05; done"})
+
+    assert answer.outcome == "ok"
+    assert gone(int((root / "daemon").read_text()))
+
+
+@LINUX
+async def test_what_left_its_session_ends_when_the_time_is_over(root: Path) -> None:
+    answer = await Workspace(root, allow=every, timeout=2).answer("run_command", {"command": f"{DAEMON}; sleep 96"})
+
+    assert "longer than 2 seconds" in answer.text
+    assert gone(int((root / "daemon").read_text()))
+
+
+@LINUX
+async def test_what_left_its_session_ends_when_the_agent_is_cancelled(root: Path, tools: Workspace) -> None:
+    """As Ctrl-C does it."""
+    task = asyncio.create_task(tools.answer("run_command", {"command": f"{DAEMON}; sleep 97"}))
+    pid = int(await asyncio.to_thread(written, root / "daemon"))
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert gone(pid)
+
+
+@LINUX
+@pytest.mark.parametrize("start", ["setsid sleep 94", "env -i setsid sleep 94"])
+async def test_what_left_its_session_ends_also_without_its_supervisor(root: Path, tools: Workspace, start: str) -> None:
+    """A command may kill the process that watches it; what it started still carries its mark."""
+    command = f"{start} & echo $! > daemon; kill -9 $PPID; sleep 93"
+    answer = await tools.answer("run_command", {"command": command})
+
+    assert answer.outcome == "error"
+    assert gone(int((root / "daemon").read_text()))
+
+
+@LINUX
+async def test_commands_end_as_they_would_by_themselves(tools: Workspace) -> None:
+    """Exit codes, signals, and a `kill 0` that is meant for the command alone."""
+    for command, said in (
+        ("exit 7", "7"),
+        ("exit 250", "250"),
+        ("kill -TERM $$", "-15"),
+        ("kill -9 $$", "-9"),
+        ("kill 0", "-15"),
+    ):
+        answer = await tools.answer("run_command", {"command": command})
+        assert answer.text.startswith(f"Exit code: {said}\n")
+
+
+async def test_a_hard_link_to_a_file_outside_is_not_read(root: Path, tools: Workspace, tmp_path: Path) -> None:
+    """It is that file, under another name; writing puts a new file in its place and leaves the other alone."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text(f"{OUTSIDE}\n")
+    os.link(secret, root / "innocent.txt")
+
+    for name, arguments in (
+        ("read_file", {"path": "innocent.txt"}),
+        ("edit_file", {"path": "innocent.txt", "old": OUTSIDE[:3], "new": "x"}),
+        ("search", {"pattern": OUTSIDE[:3], "path": "innocent.txt"}),
+        ("search", {"pattern": OUTSIDE[:3]}),
+    ):
+        answer = await tools.answer(name, arguments)
+        assert OUTSIDE not in answer.text
+        assert answer.outcome == "denied" or name == "search"
+    answer = await tools.answer("write_file", {"path": "innocent.txt", "content": "mine\n"})
+    assert answer.outcome == "ok"
+    assert secret.read_text() == f"{OUTSIDE}\n" and (root / "innocent.txt").read_text() == "mine\n"
+
+
+async def test_a_hard_link_within_the_directory_is_read(root: Path, tools: Workspace) -> None:
+    (root / "one.txt").write_text("both\n")
+    (root / "folder").mkdir()
+    os.link(root / "one.txt", root / "folder" / "two.txt")
+    assert (await tools.answer("read_file", {"path": "folder/two.txt"})).text == "both\n"
 
 
 async def test_a_directory_that_is_gone_is_an_error(root: Path, tools: Workspace) -> None:

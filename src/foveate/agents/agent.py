@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
 from foveate.agents.desk import Desk
-from foveate.agents.driver import Driver, OnText, Schema
+from foveate.agents.driver import Driver, OnText, Reply, Schema, alias_of
+from foveate.agents.loop import Listening, Patience, Step, ToolLoop
 from foveate.agents.strategy import ContextStrategy
-from foveate.agents.toolset import Answer, Toolset, answered, arguments_of, open_calls
+from foveate.agents.toolset import Answer, Toolset, arguments_of
+from foveate.compiler.compiled import CompiledContext
 from foveate.errors import FoveateError
+from foveate.log.events import Tagged
 from foveate.log.messages import ToolCall
 from foveate.log.state import AgentState
 from foveate.session import Session
-from foveate.work.models import TaskOutcome
+from foveate.session.beside import run_beside
+from foveate.session.observing import COMPILING_AGENT
 
 Result = TypeVar("Result", bound=msgspec.Struct)
 
@@ -30,11 +35,17 @@ class AgentError(FoveateError):
     """An agent did not come to a result; its session has all that it did."""
 
 
+async def _tell_nobody(_view: CompiledContext, _reply: Reply) -> None:
+    """Let an answer pass."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What agents work with: the model, and how long they may go on.
 
     `clock` gives the time of each call, for caches that expire; `on_text` and `on_call` are told what happens.
+    `before_call` may raise to stop the work between two requests; `on_reply` is given each answer with its request,
+    before it is kept. `patience` is for requests that fail for a passing reason.
     """
 
     driver: Driver
@@ -43,6 +54,9 @@ class Means:
     on_text: OnText | None = None
     on_call: Callable[[str, ToolCall], None] = lambda _agent, _call: None
     on_answer: Callable[[str, ToolCall, Answer], None] = lambda _agent, _call, _answer: None
+    before_call: Callable[[], None] = lambda: None
+    on_reply: Callable[[CompiledContext, Reply], Awaitable[None]] = _tell_nobody
+    patience: Patience = field(default_factory=Patience)
 
 
 class Agent(Generic[Result]):
@@ -74,29 +88,60 @@ class Agent(Generic[Result]):
         """The agent's name, with its persona if it has one."""
         return f"{self.name} ({self.persona})" if self.persona else self.name
 
-    def frame(self, session: Session, outcomes: Sequence[TaskOutcome] = ()) -> Desk:
-        """Give a session the agent's system prompt and tools; the desk answers what the agent asks for."""
-        desk = Desk(self.label, session, tuple(outcomes), clock=self.means.clock)
-        definitions = list(self._all(desk))
-        # Framing that is the same is not written again: it would look like a break of the cache.
-        if session.context.system != self.strategy.system_prompt or list(session.context.tools) != definitions:
-            session.reframe(system=self.strategy.system_prompt, tools=definitions)
-        return desk
+    def frame(self, session: Session, state: AgentState | None = None) -> ToolLoop:
+        """Give a session the agent's system prompt and tools; returns the loop in which the agent works there."""
+        means = self.means
+        state = state or AgentState()
+        desk = Desk(self.label, session, tuple(state.outcomes), clock=means.clock)
+        loop = ToolLoop(
+            session,
+            means.driver,
+            compile=lambda: run_beside(self._compile, state, session),
+            tools=(*self.tools, desk, _Finish(self)),
+            schema=Schema(name=FINISH, definition=schema_of(self.result)),
+            clock=means.clock,
+            patience=means.patience,
+            on_reply=means.on_reply,
+        )
+        self._tag(session)
+        loop.frame(self.strategy.system_prompt)
+        return loop
+
+    def _tag(self, session: Session) -> None:
+        """Say in the log who works here, by what strategy and with which model, unless it says so already."""
+        driver = self.means.driver
+        alias = alias_of(driver)
+        wanted = {
+            "agent": self.label,
+            "strategy": type(self.strategy).__name__,
+            "model": driver.name,
+            "model_alias": alias if alias != driver.name else "",
+        }
+        known: dict[str, str] = {}
+        for event in session.events:
+            if isinstance(event.body, Tagged) and event.body.call is None:
+                known |= event.body.tags
+        new = {name: value for name, value in wanted.items() if known.get(name, "") != value}
+        if new:
+            session.note(Tagged(tags=new), time=self.means.clock())
 
     async def run(self, state: AgentState, session: Session) -> Result:
         """Work until the result is there; raises `AgentError` or `DriverError`."""
-        desk = self.frame(session, state.outcomes)
-        for _ in range(self.means.most_steps + 1):
-            done = await self._settle(session, desk)
-            if done is not None:
-                return done
-            if _asked(session) >= self.means.most_steps:
-                break
-            await self._ask(state, session)
-        raise AgentError(
-            f"{self.name} did not call `{FINISH}` in {self.means.most_steps} steps; see `foveate show {session.id}`, "
-            "or raise `--steps`"
+        loop = await run_beside(self.frame, session, state)
+
+        async def finish(_step: Step | None) -> Result | None:
+            done = await run_beside(self._finished, session)
+            if done is None:
+                self.means.before_call()
+                await run_beside(self._check_steps, session)
+            return done
+
+        listening = Listening(
+            on_text=self.means.on_text,
+            on_call=partial(self.means.on_call, self.label),
+            on_answer=partial(self.means.on_answer, self.label),
         )
+        return await loop.run(finish, listening)
 
     def seen(self, state: AgentState) -> dict[str, Any]:
         """What strategy and state give to a compile of the agent's session."""
@@ -105,70 +150,67 @@ class Agent(Generic[Result]):
             return {"override": override}
         return {"sections": self.strategy.checked(state)}
 
-    async def _ask(self, state: AgentState, session: Session) -> None:
-        if _asked(session) == self.means.most_steps - 1:
+    def _check_steps(self, session: Session) -> None:
+        """Let the model take its next step, if there is one left."""
+        most, asked = self.means.most_steps, _asked(session)
+        if asked >= most:
+            raise AgentError(
+                f"{self.name} did not call `{FINISH}` in {most} steps; see `foveate show {session.id}`, "
+                "or raise `--steps`"
+            )
+        if asked == most - 1:
             # The last chance: whoever can only finish does.
-            session.reframe(tools=[self._finish()])
-        view = session.compile(now=self.means.clock(), **self.seen(state))
-        schema = Schema(name=FINISH, definition=_schema(self.result))
-        reply = await self.means.driver.generate(view.request, schema, on_text=self.means.on_text)
-        session.append(reply.message, time=self.means.clock())
-        if reply.input_tokens:
-            session.report_usage(reply.input_tokens, reply.cached_tokens)
+            session.reframe(tools=_Finish(self).definitions, hold=True)
 
-    async def _settle(self, session: Session, desk: Desk) -> Result | None:
-        """Answer what the model called and nobody has answered yet; the result, once there is one."""
-        for call in open_calls(session.messages):
-            self.means.on_call(self.label, call)
-            answer = await self._answer(call, desk)
-            session.append({"role": "tool", "tool_call_id": call.id, "content": answer.text}, time=self.means.clock())
-            self.means.on_answer(self.label, call, answer)
+    def _compile(self, state: AgentState, session: Session) -> CompiledContext:
+        named = COMPILING_AGENT.set(self.label)
+        try:
+            return session.compile(now=self.means.clock(), **self.seen(state))
+        finally:
+            COMPILING_AGENT.reset(named)
+
+    def _finished(self, session: Session) -> Result | None:
+        """The result, once there is one; a model that only talks is asked to go on."""
         accepted = _accepted(session)
         if accepted is not None:
-            return self._parsed(arguments_of(accepted))  # type: ignore[return-value]  # ClassVars know no type variable
+            return self.parsed(arguments_of(accepted))  # type: ignore[return-value]  # ClassVars know no type variable
         last = session.messages[-1] if session.messages else None
         if last is not None and last.role == "assistant":
             if _idle(session) >= _IDLE:
                 raise AgentError(f"{self.name} answered {_IDLE} times without calling a tool: {last.text[:200]!r}")
-            session.append({"role": "user", "content": f"Go on with the tools; when you are done, call `{FINISH}`."})
+            reminder = f"Go on with the tools; when you are done, call `{FINISH}`."
+            session.append({"role": "user", "content": reminder}, hold=True)
         return None
 
-    async def _answer(self, call: ToolCall, desk: Desk) -> Answer:
-        if call.name != FINISH:
-            return await answered(call, (*self.tools, desk), [one["function"]["name"] for one in self._all(desk)])
-        wrong = self._wrong(call)
+    def parsed(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
+        """A result from the arguments of the call that gives it; raises `msgspec.ValidationError`."""
+        return msgspec.convert(arguments, self.result)
+
+
+class _Finish:
+    """The tool that an agent calls once, with its result."""
+
+    def __init__(self, agent: Agent[Any]) -> None:
+        self._agent = agent
+        description = "Call this once, when your work is done, with its result."
+        function = {"name": FINISH, "description": description, "parameters": schema_of(agent.result)}
+        self.definitions: tuple[dict[str, Any], ...] = ({"type": "function", "function": function},)
+
+    async def answer(self, name: str, arguments: Mapping[str, Any], /) -> Answer:
+        """Whether the result is accepted, or what is wrong with it."""
+        wrong = self._wrong(arguments)
         if wrong is None:
             return Answer(text=_ACCEPTED)
         return Answer(text=f"error: not accepted: {wrong}; correct it and call {FINISH} again", outcome="error")
 
-    def _all(self, desk: Desk) -> Iterator[dict[str, Any]]:
-        for tools in (*self.tools, desk):
-            yield from tools.definitions
-        yield self._finish()
-
-    def _wrong(self, call: ToolCall) -> str | None:
+    def _wrong(self, arguments: Mapping[str, Any]) -> str | None:
         try:
-            return self.problem(self._parsed(arguments_of(call)))  # type: ignore[arg-type]  # ClassVars know no type variable
+            return self._agent.problem(self._agent.parsed(arguments))
         except msgspec.ValidationError as error:
             return str(error)
-        except msgspec.MsgspecError as error:
-            return f"the arguments of {call.name} are no JSON object: {error}"
-
-    def _parsed(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
-        return msgspec.convert(arguments, self.result)
-
-    def _finish(self) -> dict[str, Any]:
-        return {
-            "type": "function",
-            "function": {
-                "name": FINISH,
-                "description": "Call this once, when your work is done, with its result.",
-                "parameters": _schema(self.result),
-            },
-        }
 
 
-def _schema(result: type[msgspec.Struct]) -> dict[str, Any]:
+def schema_of(result: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema of a result, self-contained."""
     _, components = msgspec.json.schema_components([result], ref_template="#/$defs/{name}")
     whole: dict[str, Any] = components.pop(result.__name__)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from foveate.agents.agent import Agent
-from foveate.agents.strategy import ContextStrategy
+from foveate.agents.strategy import ContextStrategy, below_headings, listed
 from foveate.errors import ConfigError
+from foveate.log.quoting import flatten_text
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.work.models import Design
@@ -61,10 +62,10 @@ class Architect(Agent[TaskDAG]):
 
 def _rendered(design: Design) -> str:
     """The design with a heading for each field that says something."""
-    blocks = [f"**{design.title.strip()}**"] if design.title.strip() else []
+    blocks = [f"**{flatten_text(design.title)}**"] if design.title.strip() else []
     for field, heading in _DESIGN.items():
         value: str | tuple[str, ...] = getattr(design, field)
-        text = value if isinstance(value, str) else "\n".join(f"- {one}" for one in value if one.strip())
+        text = value if isinstance(value, str) else listed(value)
         if text.strip():
-            blocks.append(f"### {heading}\n{text.strip()}")
+            blocks.append(f"### {heading}\n{below_headings(text)}")
     return "\n\n".join(blocks)

@@ -9,11 +9,12 @@ import msgspec
 from msgspec import Meta
 
 from foveate.agents.agent import Agent
-from foveate.agents.strategy import ContextStrategy, fenced
+from foveate.agents.strategy import ContextStrategy, below_headings, fenced, listed
 from foveate.errors import ConfigError
 from foveate.knowledge.handoff_text import written
 from foveate.knowledge.models import Blocker, FileForNext, Gotcha, Handoff, NextStep, Pattern, Priority, Question
 from foveate.knowledge.paths import paths_in
+from foveate.log.quoting import flatten_text, label_text
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.work.models import FileOperation, Task, TaskStep
@@ -51,7 +52,7 @@ class DeveloperContextStrategy(ContextStrategy):
             steps = "\n\n".join(_step(number, step) for number, step in enumerate(task.steps, 1))
             yield ContextSection(name="Steps", content=steps, source=f"{source}:steps", tier="stable")
         if state.review is not None and not state.review.approved:
-            comments = "\n".join(f"- {comment}" for comment in state.review.comments) or "- no reason given"
+            comments = listed(state.review.comments) or "- no reason given"
             said = f"Your last attempt is in the files; it was not approved ({state.review.severity}):\n{comments}"
             yield ContextSection(name="Review", content=said, source=f"{source}:review", tier="stable")
 
@@ -130,21 +131,26 @@ class Developer(Agent[Work]):
 
 
 def _task(task: Task) -> str:
-    criteria = "\n".join(f"- {one}" for one in task.acceptance_criteria if one.strip())
-    return f"{task.description.strip()}\n\nDone when:\n{criteria}" if criteria else task.description.strip()
+    criteria, asked = listed(task.acceptance_criteria), below_headings(task.description)
+    return f"{asked}\n\nDone when:\n{criteria}" if criteria else asked
 
 
 def _file(file: FileOperation) -> str:
     lines = f", lines {file.line_range[0]}–{file.line_range[1]}" if file.line_range is not None else ""
-    return f"- {file.operation}: `{file.path}`{lines}"
+    return f"- {file.operation}: `{flatten_text(file.path)}`{lines}"
 
 
 def _step(number: int, step: TaskStep) -> str:
-    parts = [f"### Step {number}: {step.description}"]
+    parts = [f"### Step {number}: {below_headings(step.description)}"]
     if step.code:
         parts.append(fenced(step.code))
     if step.command:
-        parts.append(f"Run: `{step.command}`")
+        parts.append(f"Run: `{step.command}`" if _is_plain(step.command) else f"Run:\n{fenced(step.command)}")
     if step.expected_output:
-        parts.append(f"Expected: {step.expected_output}")
+        parts.append(label_text("Expected", step.expected_output))
     return "\n".join(parts)
+
+
+def _is_plain(command: str) -> bool:
+    """Whether a command can stand within a line, between backticks."""
+    return "`" not in command and command == flatten_text(command)

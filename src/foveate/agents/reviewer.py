@@ -8,13 +8,17 @@ from typing import ClassVar, Final
 import msgspec
 
 from foveate.agents.agent import Agent
-from foveate.agents.strategy import ContextStrategy, fenced
+from foveate.agents.strategy import ContextStrategy, below_headings, fenced, listed
 from foveate.errors import ConfigError
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.work.models import Severity
 
 GENERAL: Final = "General"
+_DENIED: Final = (
+    "The user did not let these commands run, so nobody knows what they would have shown. A criterion that only they "
+    "could prove is not met. If you approve, say in a comment what remains unverified."
+)
 PERSONAS: Final = {
     GENERAL: "You look at everything: whether it does what was asked, is correct, tested, and simple.",
     "Security": "You look at what an attacker could do: input that is trusted, secrets, permissions, injection.",
@@ -31,7 +35,7 @@ class ReviewerContextStrategy(ContextStrategy):
         "alone. Approve only if every criterion is met. Each comment names the place, what is wrong, and what would "
         "be right. Severity is how bad it would be to keep the change as it is."
     )
-    ALLOWED_SECTIONS = frozenset({"Task", "Issue", "Criteria", "Diff", "Computed Context"})
+    ALLOWED_SECTIONS = frozenset({"Task", "Issue", "Criteria", "Denied Commands", "Diff", "Computed Context"})
 
     def __init__(self, persona: str = GENERAL) -> None:
         if not persona.strip():
@@ -51,13 +55,20 @@ class ReviewerContextStrategy(ContextStrategy):
             raise ConfigError("a review needs a diff; set `code_changes` of the state")
         task, issue = self.get_current_task(state), self.get_issue_summary(state)
         if task is not None:
-            yield ContextSection(name="Task", content=task.description, source=f"task:{task.id}", tier="stable")
-            criteria = "\n".join(f"- {one}" for one in task.acceptance_criteria if one.strip())
+            yield ContextSection(
+                name="Task", content=below_headings(task.description), source=f"task:{task.id}", tier="stable"
+            )
+            criteria = listed(task.acceptance_criteria)
             yield ContextSection(name="Criteria", content=criteria, source=f"task:{task.id}:criteria", tier="stable")
         elif issue is not None:
             yield ContextSection(name="Issue", content=issue, source="state.issue", tier="stable")
         else:
             raise ConfigError("a review needs a task or an issue; set `plan` and `current_task_id`, or `issue`")
+        if state.denied_commands:
+            commands = "\n".join(fenced(one, "sh") for one in state.denied_commands)
+            yield ContextSection(
+                name="Denied Commands", content=f"{_DENIED}\n{commands}", source="state.denied_commands", tier="stable"
+            )
         diff = fenced(state.code_changes or "", "diff")
         yield ContextSection(name="Diff", content=diff, source="state.code_changes", tier="stable")
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar, final
+from typing import ClassVar, Final, final
 
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.compilers import Compiler, PragmaticCompiler
 from foveate.errors import ConfigError
 from foveate.log.events import FramingSet
 from foveate.log.messages import Message, MessageMeta, text_message
-from foveate.log.sections import ContextSection
+from foveate.log.quoting import escape_lines, flatten_text, quote_rest
+from foveate.log.sections import ContextSection, contain_section
 from foveate.log.state import AgentState
 from foveate.wire.formats import decode_any
 from foveate.work.models import Task
@@ -72,7 +73,7 @@ class ContextStrategy(ABC):
                 )
             if not section.source:
                 raise ConfigError(f"the section {section.name!r} of {type(self).__name__} has no `source`; name one")
-        return tuple(sections)
+        return tuple(map(contain_section, sections))
 
     def to_messages(self, context: CompiledContext) -> list[Message]:
         """The messages of a compiled context, the system prompt first: the same that every format is made from."""
@@ -91,8 +92,22 @@ class ContextStrategy(ABC):
         issue = state.issue
         if issue is None:
             return None
-        parts = [f"**{issue.title.strip()}**" if issue.title.strip() else "", issue.description.strip()]
+        title = flatten_text(issue.title)
+        parts = [f"**{title}**" if title else "", below_headings(issue.description)]
         return "\n\n".join(part for part in parts if part) or None
+
+
+def below_headings(text: str) -> str:
+    """A text of others in a section: no line of it can pass for the heading of another section or of a part of one."""
+    return escape_lines(text.strip(), *_HEADINGS)
+
+
+_HEADINGS: Final = tuple("#" * level + blank for level in (1, 2, 3) for blank in " \t")
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Texts of others as items of a list, each with its further lines below it."""
+    return "\n".join("- " + quote_rest(one.strip()).replace("\n", "\n  ") for one in texts if one.strip())
 
 
 def fenced(text: str, language: str = "") -> str:

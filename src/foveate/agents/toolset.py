@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,16 +37,20 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
     return msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
 
 
-async def answered(call: ToolCall, toolsets: Sequence[Toolset], known: Iterable[str]) -> Answer:
-    """What the tool that a call names says to it; `known` are all names that the model was given."""
+async def answer_call(call: ToolCall, toolsets: Sequence[Toolset]) -> Answer:
+    """The answer of the tool that a call names; arguments that are no JSON object, and unknown tools, get one too."""
     try:
         arguments = arguments_of(call)
     except msgspec.MsgspecError as error:
         return Answer(text=f"error: the arguments of {call.name} are no JSON object: {error}", outcome="error")
+    known: list[str] = []
     for tools in toolsets:
-        if call.name in {one["function"]["name"] for one in tools.definitions}:
+        names = [one["function"]["name"] for one in tools.definitions]
+        if call.name in names:
             return await tools.answer(call.name, arguments)
-    return Answer(text=f"error: there is no tool {call.name!r}; known are {', '.join(known)}", outcome="error")
+        known += names
+    listed = f"known are {', '.join(known)}" if known else "there are none"
+    return Answer(text=f"error: there is no tool {call.name!r}; {listed}", outcome="error")
 
 
 def open_calls(messages: Sequence[Message]) -> list[ToolCall]:

@@ -18,13 +18,14 @@ from foveate.api.place import Place
 from foveate.api.room import Room
 from foveate.api.sizes import Sizes
 from foveate.store import Store
+from foveate.store.engine import INTERACTIVE_WAIT
 
 _ABOUT: Final = """\
 What a model's window holds, why, and what it costs: the sessions of a store, every message of them, and every request
 that was compiled, with the fate of each message in it.
 
 What goes wrong is answered with `error` and `remedy`. A server that others can reach wants its token, in the header
-`Authorization: Bearer …` or in a cookie that `/?token=…` leaves.
+`Authorization: Bearer …` or in the cookie that its login page leaves.
 """
 _TAGS: Final = [
     {"name": "Sessions", "description": "What the store holds."},
@@ -59,7 +60,8 @@ def create_app(place: Place, *, token: str | None = None, host: str = "127.0.0.1
         lifespan=_closed,
     )
     app.state.place = place
-    app.state.store = Store(place.store)
+    # Somebody waits for each answer: a store that is locked is said, or done without, and not waited for.
+    app.state.store = Store(place.store, wait=INTERACTIVE_WAIT)
     app.state.memory = Memory()
     app.state.room = Room(app.state.store, place)
     app.add_middleware(Sizes)

@@ -9,6 +9,7 @@ import msgspec
 from fastapi import APIRouter, Path, Query
 from starlette.responses import PlainTextResponse, Response
 
+from foveate.api.ahead import Ahead, options_ahead
 from foveate.api.asking import Limit, MemoryHere, Offset, RoomHere, SessionId, StoreHere
 from foveate.api.failures import answers
 from foveate.api.shapes import (
@@ -19,13 +20,12 @@ from foveate.api.shapes import (
     MessageFatesShape,
     ViewShape,
 )
-from foveate.api.views import call_shape, view_facts
-from foveate.compiler.policy import POLICIES
+from foveate.api.views import call_shapes, view_facts, waiting_shape
 from foveate.errors import ConfigError, UnknownReferenceError
+from foveate.inspect.calls import read_call, read_calls
 from foveate.log.items import Fate
-from foveate.session import Session
 from foveate.store import SessionInfo, Store
-from foveate.store.leafing import CallAccount, call_accounts
+from foveate.store.waiting import require_written_call
 from foveate.wire.formats import FORMATS
 
 router = APIRouter(prefix="/sessions", tags=["Calls"])
@@ -34,34 +34,32 @@ _Number = Annotated[int, Path(ge=1, le=2**53, description="The number of a call,
 _COPIED: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"application/json": {}, "text/plain": {}}, "description": "Ready to copy."}
 }
-_Format = Literal["openai", "openai-responses", "anthropic", "gemini", "pydantic-ai", "langchain", "text"]
+_Format = Literal[
+    "openai", "openai-compatible", "openai-responses", "anthropic", "gemini", "pydantic-ai", "langchain", "text"
+]
 
 
 @router.get("/{session_id:path}/calls", summary="List calls", responses=answers(404))
-def list_calls(store: StoreHere, session_id: SessionId, offset: Offset = 0, limit: Limit = 100) -> CallsShape:
+def list_calls(
+    store: StoreHere, memory: MemoryHere, session_id: SessionId, offset: Offset = 0, limit: Limit = 100
+) -> CallsShape:
     """The calls of a session in numbers, oldest first: tokens by fate, budget, cache, and reductions with reasons."""
+    waiting = waiting_shape(store, session_id)
     info = store.session(session_id)
-    accounts = call_accounts(store, info, offset=offset, limit=limit)
-    return CallsShape(total=info.calls, calls=[call_shape(one) for one in accounts])
+    calls = read_calls(store, info, offset=offset, limit=limit)
+    shapes = call_shapes(calls, memory.costs(store, info)) if calls else []
+    return CallsShape(total=info.calls, calls=shapes, waiting=waiting)
 
 
 @router.get("/{session_id:path}/calls/{number}", summary="One call as it was sent", responses=answers(404))
 def one_call(store: StoreHere, memory: MemoryHere, session_id: SessionId, number: _Number) -> CallDetailShape:
     """A recorded request, computed again and checked against its hash: each item with its fate, pass and reason."""
-    info = store.session(session_id)
-    record = call_shape(_account(store, info, number))
-    view = memory.call(store, info, number)
-    facts = view_facts(store, info, view, memory.explanation(store, info, number))
-    decided = record.reductions[-1] if record.reductions else None
-    # Of a past call these are in the record: nothing of it is decided again.
-    facts |= {
-        "budget": record.budget,
-        "window": record.window,
-        "predicted_cached": record.predicted_cached,
-        "trigger": decided.trigger if decided is not None else None,
-        "reason": decided.reason if decided is not None else None,
-    }
-    return CallDetailShape(**facts, record=record)
+    waiting = waiting_shape(store, session_id)
+    info = _with_calls(store, session_id, number)
+    [record] = call_shapes([read_call(store, info, number)], memory.costs(store, info))
+    views = memory.views(store, info)
+    facts = view_facts(store, info, views.view(number), views.explanation(number))
+    return CallDetailShape(**facts, record=record, waiting=waiting)
 
 
 @router.get("/{session_id:path}/calls/{number}/fates", summary="What became of each message", responses=answers(404))
@@ -75,10 +73,11 @@ def list_fates(
     limit: Limit = 100,
 ) -> MessageFatesShape:
     """For every message of the log by then: its fate in this call, by which pass, and why; also of those left out."""
-    account = memory.explanation(store, store.session(session_id), number)
+    waiting = waiting_shape(store, session_id)
+    account = memory.views(store, _with_calls(store, session_id, number)).explanation(number)
     found = [one for one in account.fates if fate is None or one.fate in fate]
     shapes = [MessageFateShape.model_validate(asdict(one)) for one in found[offset : offset + limit]]
-    return MessageFatesShape(total=len(found), fates=shapes)
+    return MessageFatesShape(total=len(found), fates=shapes, waiting=waiting)
 
 
 @router.get(
@@ -95,7 +94,7 @@ def one_request(
     format: Annotated[_Format, Query(description="A provider or framework; text is to read.")] = "openai",
 ) -> Response:
     """A recorded request in the format of a provider, as `foveate show --call N --to FORMAT` prints it."""
-    view = memory.call(store, store.session(session_id), number)
+    view = memory.views(store, _with_calls(store, session_id, number)).view(number)
     if format == "text":
         return PlainTextResponse(view.to("text"))
     # Plain data: what is copied needs no framework.
@@ -110,9 +109,10 @@ def compare_calls(
     """What entered, what left, what changed its form, and where the cached prefix broke; the earlier call is first."""
     if first == second:
         raise ConfigError(f"both calls are {first}; give two different ones")
-    info = store.session(session_id)
-    made = memory.difference(store, info, min(first, second), max(first, second))
-    return DifferenceShape.model_validate(made.as_dict())
+    waiting = waiting_shape(store, session_id)
+    info = _with_calls(store, session_id, first, second)
+    made = memory.views(store, info).difference(min(first, second), max(first, second))
+    return DifferenceShape(**made.as_dict(), waiting=waiting)
 
 
 @router.get("/{session_id:path}/preview", summary="What the model would see now", responses=answers(404))
@@ -125,32 +125,21 @@ def preview(
 ) -> ViewShape:
     """The request that would be sent now; nothing is recorded."""
     info = store.session(session_id)
-    if not info.events:
-        raise ConfigError(f"session {session_id!r} is empty; append a message first")
-    with Session.open(store, session_id, **_as_before(store, info, budget, policy)) as session:
-        view = room.view_of(session) if policy is None else session.preview()
-        return ViewShape(**view_facts(store, info, view, view.explain()))
+    if not info.messages:
+        # As before it was begun: whoever begins a chat has its first message in the log a moment later.
+        raise UnknownReferenceError(f"nothing was said in session {session_id!r} yet; append a message first")
+    given = {name: value for name, value in (("budget", budget), ("policy", policy)) if value is not None}
+    ahead = options_ahead(store, room, info)
+    if budget is not None and not ahead.has_budget:
+        ahead = Ahead({}, has_budget=True)
+    ahead = ahead._replace(options={**ahead.options, **given})
+    view = ahead.view(store, room, session_id, by_template=policy is None)
+    return ViewShape(**view_facts(store, info, view, view.explain()))
 
 
-def _as_before(store: Store, info: SessionInfo, budget: int | None, policy: str | None) -> dict[str, Any]:
-    """Options of a session: those given, and else those that the last call was made with."""
-    made = call_accounts(store, info, offset=info.calls - 1, limit=1) if info.calls else []
-    for account in made:
-        called = account.summary.strategy.removeprefix("pipeline:")
-        budget = account.summary.budget if budget is None else budget
-        policy = called if policy is None and called in POLICIES else policy
-    options = {"budget": budget, "policy": policy}
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _account(store: Store, info: SessionInfo, number: int) -> CallAccount:
-    # Calls are numbered from 1 without gaps, but for those of a log that was cut.
-    near = call_accounts(store, info, offset=number - 1, limit=1)
-    if near and near[0].summary.number == number:
-        return near[0]
-    found = next((one for one in call_accounts(store, info) if one.summary.number == number), None)
-    if found is None:
-        raise UnknownReferenceError(
-            f"no call {number} in session {info.session_id!r}; it has {info.calls:,}, the first is 1"
-        )
-    return found
+def _with_calls(store: Store, session_id: str, *numbers: int) -> SessionInfo:
+    """The session of some calls, which its store must have: what is answered of a call does not change any more."""
+    info = store.session(session_id)
+    for number in numbers:
+        require_written_call(store, info, number)
+    return info

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import APIRouter, Body, Path, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from foveate.api.asking import RoomHere, SessionId, StoreHere
 from foveate.api.failures import answers
@@ -70,13 +70,19 @@ class ChatShape(ModeShape):
     fates: dict[str, tuple[int, int]] = Field(description="For each fate: items of the request, and their tokens.")
 
 
-class SayShape(BaseModel):
+class Asked(BaseModel):
+    """What all request bodies have in common: a field that is not known is refused, as it would have no effect."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SayShape(Asked):
     """Something to say."""
 
     text: str = Field(min_length=1, examples=["Good morning!"])
 
 
-class ModeWish(BaseModel):
+class ModeWish(Asked):
     """How a chat is to go on; what is left out stays as it is."""
 
     endless: bool | None = None
@@ -134,17 +140,19 @@ def one_chat(room: RoomHere, store: StoreHere, session_id: SessionId) -> ChatSha
     chosen, _ = room.answering()
     mode = room.mode(session_id)
     info = store.find(session_id)
-    view = room.preview(session_id) if info is not None and info.messages else None
+    is_held = not store.held.of(session_id).is_empty
+    view = room.preview(session_id) if is_held or (info is not None and info.messages) else None
     return ChatShape(
         session=session_id,
         model=chosen.name,
         why=chosen.why,
         endless=mode.endless,
         template=mode.template,
-        messages=info.messages if info is not None else 0,
+        # Those included that wait to be written into the store.
+        messages=view.state.context.message_count if view is not None else 0,
         tokens=view.tokens if view is not None else 0,
         limit=view.budget.limit if view is not None and view.budget is not None else None,
-        fates=view.fates if view is not None else {},
+        fates=dict(view.fates) if view is not None else {},
     )
 
 

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterable
-from hashlib import sha256
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from foveate.api.door import door, is_person
+from foveate.api.admission import COOKIE_SECONDS, Cookies, Tokens
+from foveate.api.door import LOGIN, door, filled_in, is_person, without_token
+from foveate.api.sockets import Sockets
 from foveate.errors import ConfigError
 
 COOKIE: Final = "foveate_token"
+LOGGED_IN: Final = "foveate.logged_in"
+"""What the scope of a request has that was let in by a cookie, so that a page can offer to take it back."""
 TOKEN_VARIABLE: Final = "FOVEATE_TOKEN"  # noqa: S105  the name of it
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _API: Final = "/api"
+_LOGOUT: Final = "/logout"
+_WRONG: Final = "That is not the token. Check it and try again."
 # Nothing of an answer in JSON is to be run; pages run what the server itself gives them, and load from nowhere else.
 _API_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
+# `unsafe-eval` for scripts alone: the framework of the pages compiles templates in the browser (`new Function`), and
+# without it no page is drawn. Nothing that was said in a session is ever a template.
 _PAGE_POLICY: Final = (
-    "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; object-src 'none'; base-uri 'self'; "
-    "form-action 'self'; frame-ancestors 'none'"
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; media-src 'self' data: blob:; worker-src 'self' blob:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 )
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -42,7 +49,8 @@ class Guard:
 
     A page of another site can make a browser ask any address, so a request is refused if it carries the name of
     another host (a name that was bent to this address) or comes from another origin. With a token, it must be given in
-    `Authorization: Bearer …`, or once as `?token=…`, which leaves a cookie.
+    `Authorization: Bearer …`, or once by POST to /login (or as `?token=…`, for links), which leaves a cookie for some
+    days; POST to /logout takes it back and ends what it has open. After some wrong tokens an address must wait.
 
     Args:
         app: what is guarded.
@@ -55,60 +63,121 @@ class Guard:
         check_token(host, token)
         self._app = app
         self._names = None if _is_any(host) else _LOOPBACK | {_bare(host)}
-        self._token = token
-        # Other servers on this machine get the same cookies: they must not learn the token from it.
-        self._sign = _sign(token) if token is not None else ""
+        self._tokens = Tokens(token) if token is not None else None
+        self._cookies = Cookies()
+        self._sockets = Sockets()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on to the application."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(HTTPConnection(scope))
+        asked = HTTPConnection(scope)
+        refusal = self._foreign(asked)
+        if refusal is None and self._tokens is not None:
+            is_login = scope["path"] == LOGIN and scope.get("method") == "POST"
+            refusal = (
+                await self._login(asked, receive, self._tokens) if is_login else self._refusal(asked, self._tokens)
+            )
         if refusal is None:
-            await self._app(scope, receive, _signed(scope, send))
+            await self._hand_on(asked, receive, send)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": "refused"})
         else:
             await refusal(scope, receive, _signed(scope, send))
 
-    def _refusal(self, asked: HTTPConnection) -> Response | None:
-        """What to answer instead, if a request may not pass."""
+    async def _hand_on(self, asked: HTTPConnection, receive: Receive, send: Send) -> None:
+        cookie, scope = asked.cookies.get(COOKIE, ""), asked.scope
+        seconds = self._cookies.seconds_left(cookie) if self._tokens is not None else 0.0
+        if seconds <= 0:
+            await self._app(scope, receive, _signed(scope, send))
+        elif scope["type"] == "websocket":
+            await self._sockets.serve(self._app, scope, receive, send, cookie=cookie, seconds=seconds)
+        else:
+            await self._app({**scope, LOGGED_IN: True}, receive, _signed(scope, send))
+
+    def _foreign(self, asked: HTTPConnection) -> Response | None:
+        """What to answer a request that is meant for another server, or comes from another site."""
         hosts = asked.headers.getlist("host")
         if len(hosts) != 1 or (self._names is not None and _bare(hosts[0]) not in self._names):
             named = ", ".join(hosts)
             return _refused(403, f"the host {named!r} is not this server", "open it by the address it printed")
         if _is_foreign(asked.scope, asked.headers, hosts[0]):
             return _refused(403, "a request from another site was refused", "open the page itself")
-        if self._token is None or self._knows(asked):
-            return None
-        admitted = self._admitted(asked)
-        if admitted is None and is_person(asked):
-            return door(asked)
-        return admitted or _refused(
+        return None
+
+    def _refusal(self, asked: HTTPConnection, tokens: Tokens) -> Response | None:
+        """What to answer instead, if a request may not pass as it is."""
+        if asked.scope["path"] == _LOGOUT and asked.scope.get("method") == "POST":
+            return self._logged_out(asked)
+        if not self._cookies.is_valid(asked.cookies.get(COOKIE, "")):
+            return self._token_refusal(asked, tokens)
+        if asked.scope.get("method") == "GET" and (
+            "token" in asked.query_params or asked.scope["path"] == LOGIN  # There is nothing to do any more.
+        ):
+            return RedirectResponse(without_token(asked), status_code=303)
+        return None
+
+    def _token_refusal(self, asked: HTTPConnection, tokens: Tokens) -> Response | None:
+        """What to answer somebody without a cookie, if the token was not given with this request."""
+        scheme, _, borne = asked.headers.get("authorization", "").partition(" ")
+        borne = borne.strip() if scheme.lower() == "bearer" else ""
+        linked = asked.query_params.get("token", "") if asked.scope.get("method") == "GET" else ""
+        given, address = borne or linked, _address(asked)
+        if given and (wait := tokens.wait_for(address)):
+            return _refused(
+                429, "too many wrong tokens", f"wait {wait} seconds and give the right one", {"Retry-After": str(wait)}
+            )
+        if given and tokens.is_right(given, address):
+            return None if borne else self._admitted(asked, without_token(asked))
+        if is_person(asked):
+            return door(without_token(asked), _WRONG if linked else "")
+        return _refused(
             401,
             "this server wants its token",
-            "open /?token=… once in a browser, or send the header `Authorization: Bearer …`",
+            "open it in a browser and log in, or send the header `Authorization: Bearer …`",
             {"WWW-Authenticate": "Bearer"},
         )
 
-    def _knows(self, asked: HTTPConnection) -> bool:
-        scheme, _, given = asked.headers.get("authorization", "").partition(" ")
-        is_borne = scheme.lower() == "bearer" and _same(_sign(given.strip()), self._sign)
-        return is_borne or _same(asked.cookies.get(COOKIE, ""), self._sign)
+    async def _login(self, asked: HTTPConnection, receive: Receive, tokens: Tokens) -> Response:
+        """To the page that was asked for, with a cookie, if the form has the token; else the form again."""
+        given, back = await filled_in(receive)
+        address = _address(asked)
+        if given and (wait := tokens.wait_for(address)):
+            return door(back, f"Too many wrong tokens. Wait {wait} seconds and enter the right one.", wait=wait)
+        if given and tokens.is_right(given, address):
+            return self._admitted(asked, back)
+        return door(back, _WRONG if given else "")
 
-    def _admitted(self, asked: HTTPConnection) -> Response | None:
-        """To the same page without the token in its address, which stays in histories and is shown to others."""
-        given, scope = asked.query_params.get("token"), asked.scope
-        if given is None or scope.get("method") != "GET" or not _same(_sign(given), self._sign):
-            return None
-        rest = urlencode([(name, value) for name, value in asked.query_params.multi_items() if name != "token"])
-        # One slash: two would name another host.
-        path = "/" + scope.get("raw_path", scope["path"].encode()).decode("latin-1").lstrip("/\\")
-        response = RedirectResponse(f"{path}?{rest}" if rest else path, status_code=303)
-        response.set_cookie(COOKIE, self._sign, httponly=True, samesite="lax", secure=scope["scheme"] == "https")
+    def _admitted(self, asked: HTTPConnection, back: str) -> Response:
+        response = RedirectResponse(back, status_code=303)
+        response.set_cookie(
+            COOKIE,
+            self._cookies.issue(),
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="lax",
+            secure=_is_encrypted(asked),
+        )
         return response
+
+    def _logged_out(self, asked: HTTPConnection) -> Response:
+        """To the door, without the cookie; whoever has a copy of it is out, too, also where a page is still open."""
+        cookie = asked.cookies.get(COOKIE, "")
+        self._cookies.revoke(cookie)
+        self._sockets.close(cookie)
+        response = RedirectResponse("/", status_code=303)
+        response.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=_is_encrypted(asked))
+        return response
+
+
+def _is_encrypted(asked: HTTPConnection) -> bool:
+    """Whether a browser sees the server over TLS: by itself, or by a proxy that says so.
+
+    A false claim only makes the cookie stricter.
+    """
+    return "https" in (asked.scope["scheme"], asked.headers.get("x-forwarded-proto", ""))
 
 
 def check_token(host: str, token: str | None) -> None:
@@ -131,6 +200,11 @@ def is_loopback(host: str) -> bool:
         return ip_address(bare).is_loopback
     except ValueError:
         return False
+
+
+def _address(asked: HTTPConnection) -> str | None:
+    """Where a guess comes from."""
+    return asked.client.host if asked.client is not None else None
 
 
 def _is_any(host: str) -> bool:
@@ -165,15 +239,6 @@ def _is_own(origin: str, host: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and parts.netloc.lower() == host.strip().lower()
-
-
-def _sign(token: str) -> str:
-    return sha256(b"foveate " + token.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _same(given: str, known: str) -> bool:
-    # In the same time for every wrong one: how long it takes must not tell how much of it was right.
-    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), known.encode())
 
 
 def _refused(status: int, error: str, remedy: str, headers: dict[str, str] | None = None) -> Response:

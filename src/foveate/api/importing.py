@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import PurePath
 from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated, Any, Final, NamedTuple
 
@@ -15,18 +14,16 @@ from starlette.responses import StreamingResponse
 
 from foveate.api.asking import StoreHere
 from foveate.api.failures import Failure, answers, failure_of, status_of
-from foveate.api.shapes import ArrivalShape, ImportedShape, SkippedShape
+from foveate.api.shapes import ImportedShape
 from foveate.errors import FoveateError, LogError, StoreError
-from foveate.importers.detection import importer_for
-from foveate.importers.reading import Recorded
+from foveate.importers.reading import DEFAULT_LIMITS
 from foveate.store import Store
-from foveate.store.bringing import Tell, brought
+from foveate.store.importing import Tell, import_upload
 
 router = APIRouter(prefix="/sessions", tags=["Import"])
 
 _IN_MEMORY: Final = 4_000_000
-# In bytes; the largest recorded logs are some hundred megabytes.
-MOST: Final = 2_000_000_000
+MOST: Final = DEFAULT_LIMITS.size
 _EVENTS: Final = "text/event-stream"
 _BODY: Final = {
     "requestBody": {
@@ -67,7 +64,9 @@ class _Order(NamedTuple):
 async def import_log(
     request: Request,
     store: StoreHere,
-    name: Annotated[str, Query(description="What its file is called; a log that has no name goes by it.")] = "log",
+    name: Annotated[
+        str, Query(description="What its file is called, if it is one: the name of sessions that have none.")
+    ] = "",
     format: Annotated[str, Query(description="The format; `foveate formats` lists them.")] = "auto",
     as_session: Annotated[str | None, Query(alias="as", description="Another name for the session.")] = None,
     lenient: Annotated[bool, Query(description="Leave out what is broken, instead of refusing the log.")] = False,
@@ -78,8 +77,7 @@ async def import_log(
     With `Accept: text/event-stream` the answer is a stream of events: `progress` with what is done and how much was
     read, then `done` with the result, or `failed` with what was wrong.
     """
-    # Of a path only the end: names of folders elsewhere say nothing here.
-    order = _Order(PurePath(name.replace("\\", "/")).name or "log", format, as_session, lenient)
+    order = _Order(name, format, as_session, lenient)
     spool: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it is closed by who reads it last
     try:
         size = await _received(request, spool)
@@ -104,7 +102,7 @@ async def _received(request: Request, spool: IO[bytes]) -> int:
         async for chunk in request.stream():
             size += len(chunk)
             if size > MOST:
-                raise HTTPException(413, f"the log has more than {MOST:,} bytes; import its file with `foveate import`")
+                raise HTTPException(413, f"the log has more than {MOST:,} bytes; {DEFAULT_LIMITS.remedy}")
             await run_in_threadpool(spool.write, chunk)
     except OSError as error:
         raise StoreError(f"the log cannot be kept aside: {error}; free some space and send it again") from error
@@ -113,25 +111,16 @@ async def _received(request: Request, spool: IO[bytes]) -> int:
 
 def _imported(store: Store, spool: IO[bytes], order: _Order, tell: Tell = lambda _what, _read: None) -> ImportedShape:
     with spool:
-        log = Recorded(name=order.name, file=spool, lenient=order.lenient)
-        importer = importer_for(log, order.format)
-        arrivals = brought(store, importer, log, as_session=order.as_session, tell=tell)
-        return ImportedShape(
-            log=order.name,
-            format=importer.name,
-            sessions=[
-                ArrivalShape(
-                    session_id=one.info.session_id,
-                    messages=one.info.messages,
-                    calls=one.info.calls,
-                    added_events=one.added,
-                    was_there=one.was_there,
-                )
-                for one in arrivals
-            ],
-            skipped=[SkippedShape(line=one.line, reason=one.reason) for one in log.skipped],
-            notes=list(log.notes),
+        report = import_upload(
+            store,
+            spool,
+            order.name,
+            order.format,
+            as_session=order.as_session,
+            lenient=order.lenient,
+            tell=tell,
         )
+    return ImportedShape.model_validate(report.facts)
 
 
 async def _told(store: Store, spool: IO[bytes], order: _Order, size: int) -> AsyncIterator[str]:
@@ -140,8 +129,7 @@ async def _told(store: Store, spool: IO[bytes], order: _Order, size: int) -> Asy
     waiting: asyncio.Queue[tuple[str, int] | None] = asyncio.Queue()
 
     def tell(what: str, read: int) -> None:
-        # Elsewhere the name of the log follows.
-        loop.call_soon_threadsafe(waiting.put_nowait, (what.removesuffix(" of"), read))
+        loop.call_soon_threadsafe(waiting.put_nowait, (what, read))
 
     async def work() -> ImportedShape:
         try:

@@ -1,70 +1,69 @@
-"""Memory: what was read of sessions and cannot change any more, so that it is not read again at each request."""
+"""Memory: what was read of sessions, so that it is not read again at each request."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.difference import Difference, difference
-from foveate.compiler.explain import Explanation
-from foveate.session.durable import recorded_call
+from foveate.inspect.call_views import CallViews
+from foveate.inspect.costs import SessionCosts
+from foveate.inspect.log_state import LogState, read_log_state
+from foveate.inspect.session_costs import input_costs, read_session_costs
 from foveate.store import SessionInfo, Store
-from foveate.store.leafing import Marks, marks_of
 
 _SESSIONS: Final = 64
-# Each holds the messages of a window, and a line about every message of the log.
-_CALLS: Final = 4
+_VIEWED: Final = 4
+_COSTS: Final = 4_096
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
 class Memory:
-    """Remembers the marks of the sessions, and the calls, that were asked for last; for several threads at once."""
+    """Remembers the state, costs and calls of the sessions that were asked for last; for several threads at once."""
 
     def __init__(self) -> None:
-        self._marks: _Latest[int, Marks] = _Latest(_SESSIONS)
-        self._views: _Latest[tuple[int, int], CompiledContext] = _Latest(_CALLS)
-        self._explained: _Latest[tuple[int, int], Explanation] = _Latest(_CALLS)
-        # A view reads of its log as it needs it, and is not for several threads at once.
-        self._working = Lock()
+        self._states: _Latest[int, LogState] = _Latest(_SESSIONS)
+        self._views: _Latest[tuple[int, object], CallViews] = _Latest(_VIEWED)
+        self._costs: _Latest[tuple[int, int], SessionCosts] = _Latest(_SESSIONS)
+        # A session without a known cost is remembered, too.
+        self._input_costs: _Latest[tuple[int, int], tuple[float | None]] = _Latest(_COSTS)
 
-    def marks(self, store: Store, info: SessionInfo) -> Marks:
-        """What stands in a session's log beside messages and calls."""
-        known = self._marks.get(info.key)
+    def log_state(self, store: Store, info: SessionInfo) -> LogState:
+        """The state of a session's log beside messages and calls."""
+        known = self._states.get(info.key)
         if known is None or known.length < info.events:
-            known = marks_of(store, info, known)
-            self._marks.put(info.key, known)
+            known = read_log_state(store, info, known)
+            self._states.put(info.key, known)
         return known
 
-    def call(self, store: Store, info: SessionInfo, number: int) -> CompiledContext:
-        """A recorded call, computed again."""
-        with self._working:
-            return self._call(store, info, number)
-
-    def explanation(self, store: Store, info: SessionInfo, number: int) -> Explanation:
-        """The account of a recorded call."""
-        with self._working:
-            known = self._explained.get((info.key, number))
-            if known is None:
-                known = self._call(store, info, number).explain()
-                self._explained.put((info.key, number), known)
-            return known
-
-    def difference(self, store: Store, info: SessionInfo, first: int, second: int) -> Difference:
-        """What differs between two recorded calls."""
-        with self._working:
-            return difference(self._call(store, info, first), self._call(store, info, second))
-
-    def _call(self, store: Store, info: SessionInfo, number: int) -> CompiledContext:
-        known = self._views.get((info.key, number))
+    def views(self, store: Store, info: SessionInfo) -> CallViews:
+        """The recorded calls of a session; they are counted as the session's model counts."""
+        key = info.key, info.metadata.get("model")
+        known = self._views.get(key)
         if known is None:
-            known = recorded_call(store, info, number)
-            self._views.put((info.key, number), known)
+            known = CallViews(store, info)
+            self._views.put(key, known)
         return known
+
+    def costs(self, store: Store, info: SessionInfo) -> SessionCosts:
+        """The costs of a session, call by call."""
+        known = self._costs.get((info.key, info.events))
+        if known is None:
+            known = read_session_costs(store, info)
+            self._costs.put((info.key, info.events), known)
+        return known
+
+    def input_costs(self, store: Store, infos: Sequence[SessionInfo]) -> dict[int, float | None]:
+        """The cost of each session as it was sent, by its key; None if it is not known."""
+        known = {info.key: self._input_costs.get((info.key, info.events)) for info in infos}
+        missing = [info for info in infos if known[info.key] is None]
+        read = input_costs(store, missing)
+        for info in missing:
+            self._input_costs.put((info.key, info.events), (read[info.key],))
+        return read | {key: found[0] for key, found in known.items() if found is not None}
 
 
 class _Latest(Generic[_Key, _Value]):

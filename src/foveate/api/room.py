@@ -11,18 +11,19 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Literal
 
+from foveate.agents.loop import Listening
 from foveate.agents.toolset import Answer
 from foveate.api.line import Line
 from foveate.api.place import Place
 from foveate.budget.tokens import counter_for
-from foveate.chat.conversation import Conversation, Listening
+from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Endless
 from foveate.chat.opening import ENDLESS, TEMPLATE, Answering, OnProblem
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import BudgetError, ConfigError, ConflictError, FoveateError
 from foveate.integrations.chats import Chats, chats_of
 from foveate.integrations.models import Chosen, chosen_for_chat
-from foveate.log.events import DiagnosticRecorded
+from foveate.log.events import DiagnosticRecorded, Tagged
 from foveate.log.messages import ToolCall
 from foveate.session import Session
 from foveate.store import Store
@@ -96,8 +97,7 @@ class Room:
     def mode(self, session_id: str) -> Mode:
         """How a chat goes on; one that has not begun goes as the settings say."""
         settings = self.chats.place.settings
-        info = self._store.find(session_id)
-        tags = info.tags if info is not None else {}
+        tags = self._store.tags_of(session_id)
         endless = tags[ENDLESS] == "on" if ENDLESS in tags else settings.endless
         return Mode(endless=endless, template=tags.get(TEMPLATE, settings.template))
 
@@ -113,14 +113,18 @@ class Room:
         with self._alone(session_id), self._opened(session_id) as (chat, answering):
             place.switch(chat, answering, template=wanted if is_endless else None)
             if template is not None and not is_endless:
-                chat.session.tag(template=wanted)
+                chat.session.note(Tagged(tags={TEMPLATE: wanted}))
         return self.mode(session_id)
 
     def preview(self, session_id: str) -> CompiledContext:
         """What the model would be sent if it were asked now; also while it answers."""
-        _, answering = self.answering()
-        with Session.open(self._store, session_id, **self.chats.place.options(answering)) as session:
+        with Session.open(self._store, session_id, **self.options()) as session:
             return self.view_of(session)
+
+    def options(self) -> dict[str, Any]:
+        """The options that the session of a chat is opened with to be answered."""
+        _, answering = self.answering()
+        return self.chats.place.options(answering)
 
     def view_of(self, session: Session) -> CompiledContext:
         """What would be sent now of a session that somebody else has opened: by its template, if it has one."""
@@ -141,8 +145,10 @@ class Room:
         An answer that nobody waits for any more is still written into the log. What cannot be begun is refused here:
         raises `ConflictError` if the chat is being answered already, `UnknownReferenceError` if it is not there.
         """
+        self._store.require_writing()
         if text is None:
-            self._store.session(session_id)
+            if self._store.held.of(session_id).is_empty:
+                self._store.session(session_id)
         elif self._store.find(session_id) is None:
             # A name that none can have is refused now, and not once the answer is under way.
             new_row(session_id, self.chats.place.vault_name)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
 from foveate.api.asking import Limit, MemoryHere, Offset, SessionId, StoreHere
-from foveate.api.costs import input_costs
 from foveate.api.failures import answers
-from foveate.api.shapes import DiagnosticShape, SessionDetailShape, SessionShape, SessionsShape
+from foveate.api.shapes import (
+    CostsShape,
+    DiagnosticShape,
+    SessionDetailShape,
+    SessionShape,
+    SessionsShape,
+)
+from foveate.api.views import waiting_shape
+from foveate.inspect import sessions as inspected
+from foveate.inspect.messages import count_roles_and_tools
+from foveate.inspect.sessions import SessionSummary, SortKey
 from foveate.session.transcript import Transcript
-from foveate.store import SessionInfo
-from foveate.store.leafing import spoken
 from foveate.wire.tools import tool_names
 
 router = APIRouter(prefix="/sessions", tags=["Sessions"])
@@ -23,42 +30,31 @@ router = APIRouter(prefix="/sessions", tags=["Sessions"])
 last = APIRouter(prefix="/sessions", tags=["Sessions"])
 
 _CHUNK: Final = 64_000
-_Sort = Literal["last_activity", "created", "title", "session_id", "messages", "tokens", "calls", "cost"]
-_KEYS: Final[dict[str, Callable[[SessionShape], Any]]] = {
-    "last_activity": lambda one: one.last_activity_at,
-    "created": lambda one: one.created_at,
-    "title": lambda one: one.title.casefold(),
-    "session_id": lambda one: one.session_id.casefold(),
-    "messages": lambda one: one.messages,
-    "tokens": lambda one: one.tokens,
-    "calls": lambda one: one.calls,
-    # What has no price is cheaper than what costs nothing.
-    "cost": lambda one: -1.0 if one.cost is None else one.cost,
-}
 
 
 @router.get("", summary="List sessions", responses=answers())
 def list_sessions(
     store: StoreHere,
+    memory: MemoryHere,
     search: Annotated[str, Query(description="Words in the id, title, vault or tags; a session has them all.")] = "",
     vault: Annotated[str | None, Query(description="Only those of this vault.")] = None,
-    sort: Annotated[_Sort, Query(description="What to sort by.")] = "last_activity",
+    sort: Annotated[SortKey, Query(description="What to sort by.")] = "last_activity",
     order: Annotated[Literal["asc", "desc"], Query(description="Smallest or largest first.")] = "desc",
     offset: Offset = 0,
     limit: Limit = 50,
 ) -> SessionsShape:
     """The sessions of the store, the most recently used first unless told otherwise."""
-    words = search.casefold().split()
-    found = [info for info in store.sessions() if vault in (None, info.vault_name) and _has(info, words)]
-    if sort == "cost":
-        costs = input_costs(store, [info.key for info in found])
-        shapes = [session_shape(info, costs.get(info.key)) for info in found]
-    else:
-        shapes = [session_shape(info, None) for info in found]
-    order_of = sorted(range(len(found)), key=lambda place: _KEYS[sort](shapes[place]), reverse=order == "desc")
-    chosen = [found[place] for place in order_of[offset : offset + limit]]
-    costs = input_costs(store, [info.key for info in chosen])
-    return SessionsShape(total=len(found), sessions=[session_shape(info, costs.get(info.key)) for info in chosen])
+    found = inspected.list_sessions(
+        store,
+        search=search,
+        vault=vault,
+        sort=sort,
+        descending=order == "desc",
+        offset=offset,
+        limit=limit,
+        read_costs=memory.input_costs,
+    )
+    return SessionsShape(total=found.total, sessions=[session_shape(one) for one in found.sessions])
 
 
 @router.get("/{session_id:path}/diagnostics", summary="What was odd or failed", responses=answers(404))
@@ -73,7 +69,7 @@ def list_diagnostics(store: StoreHere, memory: MemoryHere, session_id: SessionId
             text=one.body.text,
             subject=one.body.subject,
         )
-        for one in memory.marks(store, store.session(session_id)).diagnostics
+        for one in memory.log_state(store, store.session(session_id)).diagnostics
     ]
 
 
@@ -94,26 +90,35 @@ def transcript(store: StoreHere, session_id: SessionId) -> StreamingResponse:
     )
 
 
+@router.get("/{session_id:path}/costs", summary="What a session cost", responses=answers(404))
+def session_costs(store: StoreHere, memory: MemoryHere, session_id: SessionId) -> CostsShape:
+    """The input of all calls as it was sent, and as it would have been with the whole history in each."""
+    return CostsShape.model_validate(memory.costs(store, store.session(session_id)).as_dict())
+
+
 @last.get("/{session_id:path}", summary="One session", responses=answers(404))
 def one_session(store: StoreHere, memory: MemoryHere, session_id: SessionId) -> SessionDetailShape:
     """A session: its numbers, what frames its messages, who said how much, and what is pinned."""
+    waiting = waiting_shape(store, session_id)
     info = store.session(session_id)
-    marks = memory.marks(store, info)
-    roles, used = spoken(store, info)
+    state = memory.log_state(store, info)
+    summary = SessionSummary(info=info, cost=memory.input_costs(store, [info]).get(info.key))
+    roles, used = count_roles_and_tools(store, info)
     return SessionDetailShape(
-        **session_shape(info, input_costs(store, [info.key]).get(info.key)).model_dump(),
-        system=marks.framing.system,
-        tools=list(tool_names(marks.framing.tools)),
+        **session_shape(summary).model_dump(),
+        system=state.framing.system,
+        tools=list(tool_names(state.framing.tools)),
         roles=roles,
         used_tools=used,
-        pins=[id for id, is_pinned in marks.pins.items() if is_pinned],
-        diagnostics=len(marks.diagnostics),
+        pins=[id for id, is_pinned in state.pins.items() if is_pinned],
+        diagnostics=len(state.diagnostics),
+        waiting=waiting,
     )
 
 
-def session_shape(info: SessionInfo, cost: float | None) -> SessionShape:
-    """What a store knows of a session."""
-    model = info.metadata.get("model")
+def session_shape(summary: SessionSummary) -> SessionShape:
+    """A session as it is known without its log."""
+    info = summary.info
     return SessionShape(
         session_id=info.session_id,
         title=info.title,
@@ -125,8 +130,8 @@ def session_shape(info: SessionInfo, cost: float | None) -> SessionShape:
         created_at=info.created_at,
         last_activity_at=info.last_activity_at,
         tags=info.tags,
-        model=model if isinstance(model, str) else None,
-        cost=cost,
+        model=summary.model,
+        cost=summary.cost,
     )
 
 
@@ -141,9 +146,3 @@ def _gathered(chunks: Iterable[str]) -> Iterator[str]:
             yield "".join(waiting)
             waiting, size = [], 0
     yield "".join(waiting)
-
-
-def _has(info: SessionInfo, words: list[str]) -> bool:
-    tags = (text for tag in info.tags.items() for text in tag)
-    text = "\n".join((info.session_id, info.title, info.vault_name, *tags)).casefold()
-    return all(word in text for word in words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -43,6 +43,21 @@ class SessionsShape(Shape):
     sessions: list[SessionShape]
 
 
+class WaitingShape(Shape):
+    """Events of a session that were acknowledged and could not be written into the store yet."""
+
+    events: int | None = Field(description="How many; null if they cannot be read.", examples=[3])
+    place: str = Field(
+        description="Where they are, or why they cannot be read.", examples=["in /data/agent.db.held/1f0c….jsonl"]
+    )
+
+
+Waits = Annotated[
+    WaitingShape | None,
+    Field(description="What of the session waits to be written and is not in this answer; null if nothing does."),
+]
+
+
 class SessionDetailShape(SessionShape):
     """A session with what stands around its messages, and what they are made of."""
 
@@ -52,6 +67,7 @@ class SessionDetailShape(SessionShape):
     used_tools: dict[str, int] = Field(description="How many messages are about each tool, most first.")
     pins: list[str] = Field(description="Ids of the messages that every request shows verbatim.")
     diagnostics: int = Field(description="How many things were odd or failed.")
+    waiting: Waits = None
 
 
 class DiagnosticShape(Shape):
@@ -92,6 +108,7 @@ class MessagesShape(Shape):
 
     total: int
     messages: list[MessageShape]
+    waiting: Waits = None
 
 
 class MessageWholeShape(MessageShape):
@@ -102,6 +119,7 @@ class MessageWholeShape(MessageShape):
     reads: list[str] = Field(description="The files it read.")
     writes: list[str] = Field(description="The files it changed.")
     extra: dict[str, Any] = Field(description="Fields of its provider that Foveate keeps as they are.")
+    waiting: Waits = None
 
 
 class PinsShape(Shape):
@@ -123,7 +141,7 @@ class FateShape(Shape):
 class ReductionShape(Shape):
     """A reduction that was made for a call."""
 
-    trigger: str = Field(description="must, free, pays, asked, due or capped.", examples=["pays"])
+    trigger: str = Field(description="must, free, pays, asked, due, capped or request.", examples=["pays"])
     reason: str
     passes: list[str]
     before: int = Field(description="Tokens of the history before it.")
@@ -154,11 +172,34 @@ class CallShape(Shape):
     payload_sha256: str
 
 
+class RequestCostShape(Shape):
+    """Input tokens of requests, and their cost."""
+
+    tokens: int = Field(description="As the provider counts them.")
+    cached: int = Field(description="Those of them that were in its cache.")
+    cost: float
+    cached_share: float | None
+
+
+class CostsShape(Shape):
+    """What a session cost, and what it would have cost with the whole history in every request."""
+
+    calls: int
+    known_calls: int = Field(description="The calls that `sent` covers; the log of another agent may lack usage.")
+    reported_calls: int = Field(description="The calls that the provider counted; others are as predicted.")
+    unit: str = Field(description="USD, or input tokens if the price of a model is not known.")
+    sent: RequestCostShape
+    untouched: RequestCostShape
+    overhead: int = Field(description="Tokens of every request that the log does not show.")
+    ratio: float = Field(description="The provider's tokens for each of ours.")
+
+
 class CallsShape(Shape):
     """Some of the calls, oldest first, and how many there are."""
 
     total: int
     calls: list[CallShape]
+    waiting: Waits = None
 
 
 class ItemShape(Shape):
@@ -196,6 +237,8 @@ class ViewShape(Shape):
 
     call: int
     strategy: str
+    agent: str | None = Field(description="The agent that was asked; null outside of agents' sessions.")
+    context_strategy: str | None = Field(description="The strategy that decided which sections the agent sees.")
     tokens: int
     budget: int | None
     window: int | None
@@ -210,7 +253,10 @@ class ViewShape(Shape):
     predicted_cached: int
     trigger: str | None
     reason: str | None
-    stages: list[dict[str, Any]] = Field(description="What each pass took and left; only of a request that is new.")
+    corrected: int | None = Field(description="Tokens that the provider will probably count; null without a budget.")
+    cache_marks: list[str] = Field(description="The messages behind which a provider that wants cache marks gets one.")
+    unrecorded: list[str] = Field(description="What the version that recorded a past call did not record of it.")
+    stages: list[dict[str, Any]] = Field(description="What each pass took and left.")
     counts: dict[str, int] = Field(
         description="How many messages of the log have each fate.", examples=[{"verbatim": 40, "masked": 12}]
     )
@@ -223,6 +269,7 @@ class CallDetailShape(ViewShape):
     """A recorded call, computed again from the log and checked against its hash."""
 
     record: CallShape
+    waiting: Waits = None
 
 
 class MessageFateShape(Shape):
@@ -245,6 +292,7 @@ class MessageFatesShape(Shape):
 
     total: int
     fates: list[MessageFateShape]
+    waiting: Waits = None
 
 
 class ChangeShape(Shape):
@@ -274,6 +322,7 @@ class DifferenceShape(Shape):
     shared_tokens: int
     broke_at: str | None = Field(description="The first item of the earlier call that the later one has no more there.")
     why: str
+    waiting: Waits = None
 
 
 # --- import and search --------------------------------------------------------------------------------------------

@@ -3,51 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 
-from foveate.api.costs import input_cost
-from foveate.api.shapes import CallShape, FateShape, ItemShape, ReductionShape, SectionShape
+from foveate.api.shapes import CallShape, ItemShape, SectionShape, WaitingShape
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.explain import Explanation, FateRecord, ItemRecord
+from foveate.inspect.calls import Call
+from foveate.inspect.costs import SessionCosts
+from foveate.inspect.messages import event_numbers
 from foveate.log.items import Item
 from foveate.store import SessionInfo, Store
-from foveate.store.leafing import CallAccount, places_of
+from foveate.store.waiting import waiting_events
 
 # A digest may stand for a whole log.
 _SOURCES: Final = 100
 
 
-def call_shape(account: CallAccount) -> CallShape:
-    """A call in numbers."""
-    call = account.summary
-    return CallShape(
-        call=call.number,
-        event=call.seq,
-        turn=account.turn,
-        time=account.time,
-        strategy=call.strategy,
-        model=call.model,
-        tokens=call.tokens,
-        budget=call.budget,
-        window=account.window,
-        fates={fate: FateShape(items=items, tokens=tokens) for fate, (items, tokens) in call.fates.items()},
-        predicted_cached=call.predicted_cached,
-        reported_input=call.reported_input,
-        reported_cached=call.reported_cached,
-        messages=account.messages,
-        logged=account.logged,
-        cost=input_cost(call.model, call.tokens, call.predicted_cached, call.reported_input, call.reported_cached),
-        reductions=[
-            ReductionShape(
-                trigger=one.trigger, reason=one.reason, passes=list(one.passes), before=one.before, after=one.after
-            )
-            for one in account.reductions
-        ],
-        tags=call.tags,
-        payload_sha256=call.payload_sha256,
-    )
+def waiting_shape(store: Store, session_id: str) -> WaitingShape | None:
+    """What of a session waits; asked before the store, so that nothing is missed that is just being written."""
+    found = waiting_events(store.held.of(session_id))
+    return None if found is None else WaitingShape.model_validate(found._asdict())
+
+
+def call_shapes(calls: Iterable[Call], costs: SessionCosts) -> list[CallShape]:
+    """Calls in numbers, with what each cost."""
+    dollars = costs.dollars
+    return [CallShape.model_validate(call.as_dict(dollars.get(call.number))) for call in calls]
 
 
 def view_facts(store: Store, info: SessionInfo, view: CompiledContext, account: Explanation) -> dict[str, Any]:
@@ -56,6 +40,8 @@ def view_facts(store: Store, info: SessionInfo, view: CompiledContext, account: 
     return {
         "call": view.number,
         "strategy": view.strategy,
+        "agent": account.agent,
+        "context_strategy": account.context_strategy,
         "tokens": view.tokens,
         "budget": budget.limit if budget is not None else None,
         "window": budget.window if budget is not None else None,
@@ -69,6 +55,9 @@ def view_facts(store: Store, info: SessionInfo, view: CompiledContext, account: 
         # What is shared with the last request is of no use where the cache is cold.
         "cached_items": view.shared if view.predicted_cached else 0,
         "predicted_cached": view.predicted_cached,
+        "corrected": account.corrected,
+        "cache_marks": list(account.cache_marks),
+        "unrecorded": list(account.unrecorded),
         "trigger": account.trigger,
         "reason": account.reason,
         "stages": list(account.stages),
@@ -93,7 +82,7 @@ def _items(store: Store, info: SessionInfo, view: CompiledContext, account: Expl
     standing: defaultdict[str | None, list[FateRecord]] = defaultdict(list)
     for record in account.fates:
         standing[record.shown_in].append(record)
-    events = places_of(store, info, [item.order for item in items if not item.is_digest and not item.lines])
+    events = event_numbers(store, info, [item.order for item in items if not item.is_digest and not item.lines])
     cached = view.shared if view.predicted_cached else 0
     return [
         _item(item, record, standing[item.id], events.get(item.order), is_cached=index < cached)

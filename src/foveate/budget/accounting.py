@@ -10,7 +10,7 @@ import msgspec
 from foveate.budget.foreign import foreign_tokens, request_tokens, sealed_tokens
 from foveate.budget.tokens import TokenCounter, image_tokens
 from foveate.log.foreign import domestic
-from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 # Providers wrap each message, call and request in control tokens; these are on the safe side of what they report.
 PER_MESSAGE: Final = 4
@@ -111,6 +111,8 @@ def _word_tokens(part: Part, counter: TokenCounter) -> int:
         case ToolCall(name=name, arguments=arguments, extra=extra):
             more = _extra_tokens(extra, counter) if extra else 0
             return counter.count(name) + counter.count(arguments) + PER_CALL + more
+        case Opaque(raw=raw):
+            return counter.count(_encode(raw).decode())
         case Media(kind="image", width=width, height=height):
             return image_tokens(width, height)
         case Media(reference=reference):

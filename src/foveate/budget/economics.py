@@ -38,12 +38,23 @@ def cheapest_batch(kept: int, growth: int, cache: CacheRules) -> float:
     return math.sqrt(max(0.0, 2 * growth * kept * (cache.write - cache.read) / cache.read))
 
 
-def call_cost(total: int, hit: int, cache: CacheRules) -> float:
-    """The price of one request in input tokens, of which the first `hit` are cached."""
-    if total < cache.minimum_tokens:
+def call_cost(total: int, hit: int, cache: CacheRules, *, written: int | None = None) -> float:
+    """The price of one request, in plain input tokens.
+
+    Args:
+        total: all its input tokens.
+        hit: those of them that were read from the cache.
+        cache: the provider's rules.
+        written: those of them that were written to the cache. If nobody counted them, all that was not read was
+            written, as a request that is long enough has a mark at its end.
+
+    """
+    if written is None and total < cache.minimum_tokens:
         return float(total)
     cached = min(max(hit, 0), total)
-    return cached * cache.read + (total - cached) * cache.write
+    fresh = total - cached
+    kept = fresh if written is None else min(max(written, 0), fresh)
+    return cached * cache.read + kept * cache.write + (fresh - kept)
 
 
 def marks(budget: int, floor: int, growth: int, cache: CacheRules | None) -> Marks:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimatingCounter:
     """Estimates tokens by script, within about 20 % of o200k_base on prose, code and JSON."""
+
+    recipe_name: ClassVar[str] = "tokens.estimate@1"
 
     @property
     def name(self) -> str:
@@ -47,7 +49,7 @@ _PIECES = re.compile(
     | [ ](?=[0-9])
     | ({_PUNCTUATION})\1{{3,63}} [\r\n]*
     | {_PUNCTUATION}{{1,3}} [\r\n]*
-    | \s*[\r\n]+
+    | (?:[^\S\r\n]{{0,128}}+[\r\n]++)++
     | [^\S\r\n]{{2,128}}
     | [\x00-\x08\x0e-\x1b\x7f]{{1,2}}
     """,

@@ -54,8 +54,9 @@ def _sent(part: Part) -> Iterator[Mapping[str, Any]]:
     yield from _of_responses(part)
     gemini = fields_of(part.extra, gemini_parts.NAME)
     if gemini:
-        echo = gemini_parts.echo_of(part)
-        yield gemini_parts.signature_of(gemini.get("part", {})) if echo is None else echo
+        raw = gemini.get("raw")
+        yield raw if isinstance(raw, dict) else {**gemini.get("call", {}), **gemini.get("part", {})}
+    yield wire_fields(part.extra)
     if isinstance(part, Text | Thinking):
         block = fields_of(part.extra, "langchain").get("block")
         own = fields_of(part.extra, "pydantic-ai").get("part") if isinstance(part, Thinking) else None
@@ -68,6 +69,8 @@ def _of_responses(part: Part) -> Iterator[Mapping[str, Any]]:
         return
     item = kept.get("item", {})
     match part:
+        case Text() if kept.get("came") is True:
+            yield as_it_ran(part) or {}
         case Text():
             ran = as_it_ran(part)
             yield (None if ran is None else responses_items.hosted(ran)) or {}

@@ -6,7 +6,7 @@ import difflib
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from foveate.errors import ConfigError, UnknownModelError
 
@@ -29,6 +29,7 @@ class CacheRules:
     lookback_blocks: int
     write: float
     read: float
+    recipe_name: ClassVar[str] = "cache@1"
 
     def __post_init__(self) -> None:
         for option, value in (
@@ -85,6 +86,14 @@ def profile_for(model: str, *, overrides: Mapping[str, ModelProfile] | None = No
             continue
         return _profile(model, provider, info)
     raise UnknownModelError(_unknown(model, snapshot))
+
+
+def known_profile(model: str) -> ModelProfile:
+    """What is known of a model; of one that nobody knows, its name."""
+    try:
+        return profile_for(model)
+    except UnknownModelError:
+        return ModelProfile(name=model)
 
 
 # Rules that prices do not tell, as published by the providers; multipliers only where the price

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import compress, pairwise
 from os.path import commonprefix
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from threading import RLock
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
 from foveate.budget.estimate import EstimatingCounter
 from foveate.errors import ConfigError
@@ -35,6 +37,7 @@ class SplintrCounter:
     """Counts with a real vocabulary, which is loaded at the first count."""
 
     encoding: str = "o200k_base"
+    recipe_name: ClassVar[str] = "tokens.splintr@1"
 
     @property
     def name(self) -> str:
@@ -53,10 +56,12 @@ class SplintrCounter:
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """The count of each text, in order; many at once are faster than one by one."""
+        if _pool.is_lost:
+            return [self.count(text) for text in texts]
         vocabulary = _vocabulary(self.encoding)
         plain = [len(text) <= _PIECE and vocabulary.marker not in text for text in texts]
         try:
-            counts = iter(_batch(vocabulary.tokenizer, list(compress(texts, plain))))
+            counts = iter(_pool.count(vocabulary.tokenizer, list(compress(texts, plain))))
         except UnicodeEncodeError:
             return [self.count(text) for text in texts]
         return [next(counts) if batched else self.count(text) for text, batched in zip(texts, plain, strict=True)]
@@ -78,6 +83,39 @@ def image_tokens(width: int | None, height: int | None) -> int:
     if not width or not height or width < 0 or height < 0:
         return 1_200
     return max(85, min(1_600, -(-width * height // 750)))
+
+
+class _Pool:
+    """The tokenizer's threads, which count many texts at once; a process that is forked off does not have them.
+
+    A child that waited for them would wait for ever. So it counts one by one if its parent has used them, and a parent
+    forks when they have nothing to do: what they lock is not locked in the child then.
+    """
+
+    def __init__(self) -> None:
+        self.is_lost = False
+        self._is_used = False
+        # Re-entrant: a signal handler may fork in the thread that counts.
+        self._working = RLock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._working.acquire, after_in_parent=self._working.release, after_in_child=self._lose
+            )
+
+    def count(self, tokenizer: AnyTokenizer, texts: list[str]) -> list[int]:
+        """The tokens of each text."""
+        with self._working:
+            self._is_used = True
+            _, ends = tokenizer.encode_batch_flat(texts)
+        offsets = memoryview(ends).cast("Q").tolist()
+        return [end - start for start, end in pairwise(offsets)]
+
+    def _lose(self) -> None:
+        self.is_lost = self._is_used
+        self._working.release()
+
+
+_pool: Final = _Pool()
 
 
 class _Vocabulary(NamedTuple):
@@ -137,12 +175,6 @@ def _count(vocabulary: _Vocabulary, text: str) -> int:
         return len(tokenizer.encode_flat(text)) // 4
     except UnicodeEncodeError:
         return len(tokenizer.encode_ordinary(_without_surrogates(text)))
-
-
-def _batch(tokenizer: AnyTokenizer, texts: list[str]) -> list[int]:
-    _, ends = tokenizer.encode_batch_flat(texts)
-    offsets = memoryview(ends).cast("Q").tolist()
-    return [end - start for start, end in pairwise(offsets)]
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from foveate.errors import ConfigError
 
@@ -17,8 +18,13 @@ class TokenBudget:
     reserved_system: int = 0
     soft_threshold: int | None = None
     minimum_headroom: int = 0
+    recipe_name: ClassVar[str] = "budget@1"
 
     def __post_init__(self) -> None:
+        for option in ("window", "used", "reserved_output", "reserved_system", "minimum_headroom"):
+            _check_whole(option, getattr(self, option))
+        if self.soft_threshold is not None:
+            _check_whole("soft_threshold", self.soft_threshold)
         if self.window <= 0:
             raise ConfigError(f"`window` must be 1 token or more, got {self.window!r}")
         for option, value in (
@@ -38,6 +44,16 @@ class TokenBudget:
                 f"`reserved_output` {self.reserved_output!r} and `reserved_system`"
                 f" {self.reserved_system!r} leave nothing of `window` {self.window!r};"
                 " reserve less or give a larger window"
+            )
+        if self.soft_threshold is not None and self.soft_threshold > self.limit:
+            raise ConfigError(
+                f"`soft_threshold` {self.soft_threshold!r} would never be reached, as requests have at most"
+                f" {self.limit!r} tokens; lower it, or leave it out for none"
+            )
+        if self.minimum_headroom >= self.limit:
+            raise ConfigError(
+                f"`minimum_headroom` {self.minimum_headroom!r} leaves nothing of the {self.limit!r} tokens that"
+                " requests may have; lower it, or give a larger window"
             )
 
     @property
@@ -61,6 +77,31 @@ class TokenBudget:
         """Whether it is time to reduce: past the soft threshold, or too little headroom."""
         return self.over_soft_threshold() or self.remaining() < self.minimum_headroom
 
+    def asks_from(self) -> tuple[int, str] | None:
+        """The use from which a reduction is asked for, with the option that says so; None if none does."""
+        marks = [(self.soft_threshold, "soft_threshold")] if self.soft_threshold is not None else []
+        if self.minimum_headroom:
+            marks.append((self.limit - self.minimum_headroom + 1, "minimum_headroom"))
+        return min(marks, default=None)
+
+    def narrowed(self, most: int) -> TokenBudget:
+        """The same budget with requests of at most so many tokens, and its marks at the same shares of them."""
+        if most >= self.limit:
+            return self
+        soft = self.soft_threshold
+        return replace(
+            self,
+            window=self.window - self.limit + most,
+            soft_threshold=max(1, soft * most // self.limit) if soft is not None else None,
+            minimum_headroom=self.minimum_headroom * most // self.limit,
+        )
+
     def with_used(self, used: int) -> TokenBudget:
         """The same budget with another use."""
         return replace(self, used=used)
+
+
+def _check_whole(option: str, value: object) -> None:
+    """Refuse what is no count of tokens: text that cannot be compared, or a share such as 0.5."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ConfigError(f"`{option}` must be a whole number of tokens, got {value!r:.80}; give one such as 8000")

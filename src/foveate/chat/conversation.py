@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from foveate.agents.driver import Driver, DriverError, OnText, Reply, WindowError
-from foveate.agents.toolset import Answer, Toolset, answered, open_calls
+from foveate.agents.desk import Recall
+from foveate.agents.driver import Driver, DriverError
+from foveate.agents.loop import Listening, Patience, Step, ToolLoop
+from foveate.agents.toolset import Answer, Toolset
 from foveate.chat.endless import Endless
 from foveate.compiler.compiled import CompiledContext
-from foveate.errors import BudgetError, ConfigError, StoreError
+from foveate.errors import ConfigError
 from foveate.log.events import DiagnosticRecorded, Event
-from foveate.log.messages import ToolCall
-from foveate.recall.tool import RECALL_TOOL
+from foveate.log.sections import ContextSection
 from foveate.session import Session
+from foveate.session.beside import run_beside
 
-RECALL: Final[str] = RECALL_TOOL["function"]["name"]
-# A request that a provider found too long is sent again with these shares of its size.
-_SHORTER: Final = (0.7, 0.45)
 # Said of a compile's own economy, and of interest to nobody who chats.
 _QUIET: Final = frozenset({"reduction_declined"})
+# Who asks for what was left out, as accesses name it.
+_ASSISTANT: Final = "assistant"
 
 
-def _to_nobody(*_told: object) -> None:
+def _to_nobody(_told: DiagnosticRecorded) -> None:
     """Tell nobody."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listening:
-    """Who is told what happens while a model answers."""
-
-    on_text: OnText = _to_nobody
-    on_call: Callable[[ToolCall], None] = _to_nobody
-    on_answer: Callable[[ToolCall, Answer], None] = _to_nobody
-    on_diagnostic: Callable[[DiagnosticRecorded], None] = _to_nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +45,12 @@ class Conversation:
         session: what was said; it has a budget.
         driver: the model.
         system: what the model is told to be; a template may add to it, call by call.
-        tools: what the model may do.
+        tools: what the model may do; with any, or `RecallAlone`, it may also recall what it is not shown.
         endless: compiles the view of each call by a template; without, the history is sent, reduced to its budget.
+        sections: what every request shows besides the history.
         clock: the time of each event.
         steps: the most requests for one input.
+        patience: for requests that fail for a passing reason.
 
     """
 
@@ -70,18 +62,19 @@ class Conversation:
         system: str = "",
         tools: Sequence[Toolset] = (),
         endless: Endless | None = None,
+        sections: tuple[ContextSection, ...] = (),
         clock: Callable[[], float | None] = lambda: None,
         steps: int = 20,
+        patience: Patience | None = None,
     ) -> None:
         self.session = session
-        self.driver = driver
         self.system = system
-        self.tools = tuple(tools)
         self.endless = endless
+        self.sections = sections
         self.clock = clock
         self.steps = steps
-        # The most tokens of a request since the provider refused more, if it did.
-        self._most: int | None = None
+        given = (*tools, Recall(_ASSISTANT, session, clock=clock)) if tools else ()
+        self._loop = ToolLoop(session, driver, compile=self.compiled, tools=given, clock=clock, patience=patience)
 
     async def say(self, text: str, listening: Listening | None = None) -> Turn:
         """Say something and wait for the answer; if it fails, what was said stays in the log. Raises `DriverError`."""
@@ -91,7 +84,8 @@ class Conversation:
 
     async def go_on(self, listening: Listening | None = None) -> Turn:
         """Wait for the answer to what was said last: after a failure, or a process that was killed."""
-        last = self.session.messages[-1] if self.session.messages else None
+        messages = self.session.messages
+        last = await run_beside(messages.__getitem__, -1) if messages else None
         if last is None or (last.role == "assistant" and not last.calls):
             raise ConfigError("there is nothing to answer; say something first")
         return await self._turn(None, listening or Listening())
@@ -103,28 +97,28 @@ class Conversation:
             noted.append(body)
             heard.on_diagnostic(body)
 
-        stop = self.listen(tell)
         calls: list[int] = []
+
+        async def finish(step: Step | None) -> Turn | None:
+            if step is not None:
+                calls.append(step.view.number)
+                if not step.called:
+                    last = step.message
+                    return Turn(text=last.text, message_id=last.id, calls=tuple(calls), diagnostics=tuple(noted))
+            if len(calls) == self.steps:
+                raise DriverError(
+                    f"{self._loop.driver.name} called tools {self.steps} times without an answer; say something, or "
+                    "raise `steps`"
+                )
+            return None
+
+        stop = self.listen(tell)
         try:
             if said is not None:
-                self.session.append({"role": "user", "content": said}, time=self.clock(), hold=True)
-            await self._settle(heard)
-            for _ in range(self.steps):
-                reply, view = await self._asked(heard)
-                calls.append(view.number)
-                answered = self.session.append(reply.message, time=self.clock(), hold=True)
-                if reply.input_tokens:
-                    # It only corrects counts; that the store fails is said with what it refused.
-                    with suppress(StoreError):
-                        self.session.report_usage(reply.input_tokens, reply.cached_tokens, call=view.number)
-                if not await self._settle(heard):
-                    text = self.session.messages[-1].text
-                    return Turn(text=text, message_id=answered, calls=tuple(calls), diagnostics=tuple(noted))
+                await self._loop.append({"role": "user", "content": said})
+            return await self._loop.run(finish, heard)
         finally:
             stop()
-        raise DriverError(
-            f"{self.driver.name} called tools {self.steps} times without an answer; say something, or raise `steps`"
-        )
 
     def listen(self, tell: Callable[[DiagnosticRecorded], None]) -> Callable[[], None]:
         """Have somebody told what goes wrong, also what the log has said before; returns what ends it."""
@@ -146,72 +140,24 @@ class Conversation:
 
     async def compiled(self) -> CompiledContext:
         """The request to send now, recorded as a call."""
-        self._frame()
+        await run_beside(self._loop.frame, self.system)
         if self.endless is not None:
             return await self.endless.compile(now=self.clock())
-        return self.session.compile(now=self.clock())
+        return await run_beside(self.session.compile, now=self.clock(), sections=self.sections)
 
     def preview(self) -> CompiledContext:
         """The request that would be sent now, with no call recorded and no model asked."""
-        self._frame()
+        self._loop.frame(self.system)
         if self.endless is not None:
             return self.endless.preview(now=self.clock())
-        return self.session.preview(now=self.clock())
+        return self.session.preview(now=self.clock(), sections=self.sections)
 
-    async def _asked(self, heard: Listening) -> tuple[Reply, CompiledContext]:
-        view = await self.compiled()
-        refused = view.tokens
-        for share in _SHORTER:
-            try:
-                return await self.driver.generate(view.request, None, on_text=heard.on_text), view
-            except WindowError as error:
-                if view.budget is None:
-                    raise
-                number, view = view.number, await self._shorter(int(refused * share), error)
-                text = f"{error}; sent again, with {view.tokens:,} tokens instead of {refused:,}"
-                noted = DiagnosticRecorded(code="window_exceeded", phase="send", text=text, subject=str(number))
-                self.session.note(noted, time=self.clock())
-        return await self.driver.generate(view.request, None, on_text=heard.on_text), view
 
-    async def _shorter(self, most: int, error: WindowError) -> CompiledContext:
-        """The request with at most so many tokens, as all that follow; the error, if it cannot be as short as that."""
-        before = self._most
-        self._most = max(1, most)
-        self.session.narrow(self._most)
-        try:
-            return await self.compiled()
-        except BudgetError:
-            # What must be sent is too long for this provider; what is said next may be shorter.
-            self._most = before
-            self.session.narrow(before)
-            raise error from None
+class RecallAlone:
+    """No tools besides `recall`, which a conversation adds to whatever tools there are."""
 
-    def _frame(self) -> None:
-        """Give the session its system prompt and tools; framing that is the same is not written again."""
-        system = self.system or None
-        definitions = list(self._definitions())
-        context = self.session.context
-        if context.system != system or list(context.tools) != definitions:
-            self.session.reframe(system=system, tools=definitions, hold=True)
+    definitions: tuple[dict[str, Any], ...] = ()
 
-    def _definitions(self) -> Iterator[dict[str, Any]]:
-        for tools in self.tools:
-            yield from tools.definitions
-        if self.tools:
-            yield RECALL_TOOL
-
-    async def _settle(self, heard: Listening) -> bool:
-        """Answer the calls of the newest message that nobody has answered yet; whether there were any."""
-        pending = open_calls(self.session.messages)
-        for call in pending:
-            heard.on_call(call)
-            answer = await self._answer(call)
-            result = {"role": "tool", "tool_call_id": call.id, "content": answer.text}
-            self.session.append(result, time=self.clock(), hold=True)
-            heard.on_answer(call, answer)
-        return bool(pending)
-
-    async def _answer(self, call: ToolCall) -> Answer:
-        if call.name == RECALL and self.tools:
-            return Answer(text=self.session.answer_recall(call.arguments))
-        return await answered(call, self.tools, [one["function"]["name"] for one in self._definitions()])
+    async def answer(self, name: str, arguments: Mapping[str, Any], /) -> Answer:
+        """Say that there is no such tool."""
+        return Answer(text=f"error: there is no tool {name!r}; `recall` is the only one", outcome="error")

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from foveate.chat.templates import Source, Template, read_template
 from foveate.errors import ConfigError, TemplateError
+from foveate.private_files import create_private_file, make_private_folder
 
 SYSTEM_FOLDER: Final = "ContextTemplates"
 VAULT_FOLDER: Final = "AssistantMD/ContextTemplates"
@@ -80,7 +81,7 @@ class TemplateFolders:
             path = folder / shipped.name
             if shipped.name.endswith(".md") and not os.path.lexists(path):
                 try:
-                    folder.mkdir(parents=True, exist_ok=True)
+                    make_private_folder(folder)
                     written += [path] if _write_new(path, shipped.read_bytes()) else []
                 except OSError as error:
                     raise TemplateError(
@@ -96,9 +97,12 @@ class TemplateFolders:
         yield self.system / SYSTEM_FOLDER, "system"
 
     def _unknown(self, name: str, listed: dict[str, Listed]) -> NoReturn:
-        there = f"there are {', '.join(listed)}" if listed else "there are none; `seed` the system folder"
+        there = f"there are {', '.join(listed)}" if listed else "there are none; " + _COPIED
         where = " and ".join(str(folder) for folder, _ in self._places())
         raise TemplateError(f"no template {name!r} in {where}; {there}", pointer=name)
+
+
+_COPIED: Final = "give a `system` folder that can be written, to which the templates of Foveate are copied"
 
 
 def _templates_in(folder: Path) -> Iterator[Path]:
@@ -148,7 +152,7 @@ def _write_new(path: Path, content: bytes) -> bool:
     """Write a file that is there only once it is whole; `False` if somebody else wrote one of that name meanwhile."""
     unfinished = path.with_name(f".{path.name}.{uuid4().hex}.part")
     try:
-        with unfinished.open("xb") as file:
+        with create_private_file(unfinished) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

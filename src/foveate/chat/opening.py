@@ -9,19 +9,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from foveate.agents.driver import Driver
+from foveate.agents.driver import Driver, alias_of
 from foveate.agents.toolset import Toolset
-from foveate.budget.profiles import ModelProfile, profile_for
+from foveate.budget.profiles import known_profile
 from foveate.budget.window import TokenBudget
 from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Computed, Endless, Named
 from foveate.chat.finding import TemplateFolders
+from foveate.chat.recording import note_alias
 from foveate.chat.settings import ChatSettings
-from foveate.errors import ConfigError, UnknownModelError
+from foveate.errors import ConfigError
 from foveate.log.events import DiagnosticRecorded, Tagged
 from foveate.log.text import encodable
 from foveate.session import Session
 from foveate.store import SessionInfo, Store
+from foveate.store.summaries import MODEL_ALIAS
 
 SYSTEM: Final = (
     "You are a helpful assistant in a long conversation. Answer in the language of the user, to the point, and say so "
@@ -33,6 +35,7 @@ KIND: Final = "kind"
 ENDLESS: Final = "endless"
 TEMPLATE: Final = "template"
 _CHAT: Final = "chat"
+_STORE_FAILED: Final = "store_failed"
 # Names of files may have 255 bytes; of a longer one, so many characters are shown.
 _LONGEST: Final = 240
 _SHOWN: Final = 60
@@ -86,11 +89,21 @@ class ChatPlace:
 
     def template_of(self, session: Session) -> str:
         """The template that a chat goes on with when it is endless: the one it had last, else that of the settings."""
-        return self.store.session(session.id).tags.get(TEMPLATE, self.settings.template)
+        return self.store.tags_of(session.id).get(TEMPLATE, self.settings.template)
 
     def opened(self, session_id: str, answering: Answering, on_problem: OnProblem = _to_nobody) -> Conversation:
-        """A chat as it was left, or a new one; a transcript that cannot be written is a problem, and no more."""
+        """A chat as it was left, or a new one; a transcript that cannot be written is a problem, and no more.
+
+        A store that can only be read is refused: nothing of the chat could be kept.
+        """
+        self.store.require_writing()
         session = self._session(session_id, answering, on_problem)
+        if session.held_in is not None:
+            # Said in the log when nobody listened yet.
+            for said in _newest(session)[::-1]:
+                if isinstance(said, DiagnosticRecorded) and said.code == _STORE_FAILED:
+                    on_problem(said)
+                    break
         for problem in answering.problems:
             self._met(session, problem, on_problem)
         chat = Conversation(
@@ -101,11 +114,11 @@ class ChatPlace:
             clock=self.clock,
             steps=self.settings.steps,
         )
-        info = self.store.session(session_id)
-        if KIND not in info.tags:
+        tags = self.store.tags_of(session_id)
+        if KIND not in tags:
             # In the log like all else, so that it goes along with an export; a chat goes on without it, too.
             session.note(Tagged(tags={KIND: _CHAT}), time=self.clock())
-        tags = info.tags
+        note_alias(session, tags.get(MODEL_ALIAS, ""), alias_of(answering.driver), time=self.clock())
         is_endless = tags[ENDLESS] == "on" if ENDLESS in tags else self.settings.endless
         if is_endless:
             chat.endless = self.endless(session, answering, self.template_of(session))
@@ -128,12 +141,12 @@ class ChatPlace:
         if template is None:
             chat.endless = None
             chat.session.use("chat")
-            chat.session.tag(endless="off")
+            chat.session.note(Tagged(tags={ENDLESS: "off"}))
             return
         # A template that cannot be read is refused here; once it is chosen, a call never fails for it.
         chosen = self.folders.load(template)
         chat.endless = self.endless(chat.session, answering, chosen.name)
-        chat.session.tag(endless="on", template=chosen.name)
+        chat.session.note(Tagged(tags={ENDLESS: "on", TEMPLATE: chosen.name}))
 
     def resume(self, chat: Conversation, answering: Answering) -> None:
         """Go on endlessly with the template that the chat had, or that of the settings.
@@ -141,7 +154,7 @@ class ChatPlace:
         Nobody names it now, so none is refused: if it is gone, the next call says so, and goes out all the same.
         """
         chat.endless = self.endless(chat.session, answering, self.template_of(chat.session))
-        chat.session.tag(endless="on")
+        chat.session.note(Tagged(tags={ENDLESS: "on"}))
 
     def budget(self, answering: Answering) -> TokenBudget:
         """The most that a request of a chat may have: as the settings say, and never more than the model can read."""
@@ -180,14 +193,6 @@ class ChatPlace:
         if problem not in _newest(session):
             session.note(problem, time=self.clock())
         on_problem(problem)
-
-
-def known_profile(name: str) -> ModelProfile:
-    """What is known of a model; of one that nobody knows, its name."""
-    try:
-        return profile_for(name)
-    except UnknownModelError:
-        return ModelProfile(name=name)
 
 
 def is_chat(info: SessionInfo) -> bool:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import accumulate
 from typing import Any, Final, Literal
 
 import msgspec
 import yaml
-from yaml.composer import ComposerError
 from yaml.reader import ReaderError
 
-Kind = Literal["text", "list", "mapping", "number", "yes or no", "anything"]
+from foveate.work.short_yaml import TooMuchYamlError, read_short_yaml
 
-# YAML is read at some hundred kilobytes a second; nobody writes more by hand.
-MOST_YAML: Final = 20_000
-_DEEPEST: Final = 100
+Kind = Literal["text", "list", "mapping", "number", "yes or no", "anything"]
 
 _WORDS: Final[dict[str, Kind]] = {
     **dict.fromkeys(("text", "string", "str", "markdown"), "text"),
@@ -38,12 +34,10 @@ class UnreadableError(ValueError):
 
 def read_yaml(text: str) -> Any:
     """What a short text in YAML says."""
-    if len(text) > MOST_YAML:
-        raise UnreadableError(f"it has {len(text):,} characters, more than {MOST_YAML:,}")
-    if _depth(text) > _DEEPEST:
-        raise UnreadableError("it is nested too deeply")
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506  (a safe loader, made safer)
+        return read_short_yaml(text)
+    except TooMuchYamlError as error:
+        raise UnreadableError(str(error)) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise UnreadableError(error.problem or "it is no YAML", mark.line + 1 if mark else 0) from error
@@ -92,12 +86,6 @@ def kind_of(value: object) -> Kind:
             return "anything"
 
 
-def _depth(text: str) -> int:
-    """How many brackets are open at once at most; each makes PyYAML look at all that are open again."""
-    steps = (1 if mark in "[{" else -1 for mark in re.findall(r"[\[\]{}]", text))
-    return max(accumulate(steps, initial=0))
-
-
 def _kind_said(value: object) -> Kind:
     if not isinstance(value, str):
         return kind_of(value)
@@ -107,13 +95,3 @@ def _kind_said(value: object) -> Kind:
     # `list of text`, `list[str]`, `string, one sentence`; a description that begins otherwise says no kind.
     first = re.match(r"yes or no|[a-z]+(?=$|[\s\[(,:;<?])", said)
     return _WORDS.get(first.group(), "anything") if first else "anything"
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without references: a few lines of them stand for more than any memory holds."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # PyYAML says no types
-            raise ComposerError(None, None, "references such as `*name` are not read; write it out", mark)
-        return super().compose_node(parent, index)

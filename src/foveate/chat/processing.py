@@ -11,12 +11,16 @@ from msgspec.structs import replace
 from foveate.agents.driver import Driver
 from foveate.chat.endless import Computed, Endless, Terms
 from foveate.chat.finding import TemplateFolders
+from foveate.chat.recording import note_alias
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import BudgetError, FoveateError
-from foveate.log.events import CallRecorded, DiagnosticRecorded, MessageAppended
+from foveate.log.events import CallRecorded, DiagnosticRecorded, MessageAppended, Tagged
 from foveate.log.messages import Message
 from foveate.session import Session
+from foveate.session.beside import run_beside
+from foveate.session.turns import Turns
 from foveate.store.location import located
+from foveate.store.summaries import MODEL_ALIAS
 from foveate.wire.formats import decode_any
 
 _FORMAT: Final = "pydantic-ai"
@@ -39,6 +43,7 @@ class CompilingHistory:
         writer: Driver | None,
         computed: Computed | None,
         session: Session | None,
+        model: str | None = None,
     ) -> None:
         self.session = session or Session(budget=budget, policy="chat")
         self.failure: str | None = None
@@ -48,9 +53,13 @@ class CompilingHistory:
         # A session of one's own is expected to be gone on with: that another one begins is said.
         self._is_owned = session is not None
         self._failures: list[DiagnosticRecorded] = []
+        self._turns = Turns()
         # What the agent had when it was last here, and what it was given: either may come back, with more behind it.
         self._known: tuple[list[Message], ...] = ()
         self._replied: list[Message] = []
+        # The model that is recorded with each call, and the one that the session has last noted.
+        self._model = model
+        self._noted: tuple[str, str] | None = None
         if self.session.messages:
             self._resume()
 
@@ -58,27 +67,43 @@ class CompilingHistory:
         """The messages to send; those given, if they cannot even be read."""
         return await self.view(messages)
 
-    async def view(self, messages: list[Any], tools: Iterable[Mapping[str, Any]] | None = None) -> list[Any]:
-        """The messages to send; `tools` are sent along with them, and count."""
+    async def view(
+        self, messages: list[Any], tools: Iterable[Mapping[str, Any]] | None = None, *, model: str | None = None
+    ) -> list[Any]:
+        """The messages to send; `tools` are sent along with them, and count; `model` is recorded with the call.
+
+        Whatever waits for a store is done beside the event loop; several at once take turns.
+        """
         if not messages:
             return messages
+        async with self._turns:
+            return await self._view(messages, tools, model)
+
+    async def _view(
+        self, messages: list[Any], tools: Iterable[Mapping[str, Any]] | None, model: str | None
+    ) -> list[Any]:
         self.failure = None
         wanted = [dict(tool) for tool in tools] if tools is not None else None
         try:
-            said = list(decode_any(messages))
+            said = list(await run_beside(decode_any, messages))
         except FoveateError as error:
             self._fail(error, "read")
             return messages
         try:
-            self._take(said)
+            await run_beside(self._take, said)
             if wanted is not None and list(self.session.context.tools) != wanted:
-                self.session.reframe(tools=wanted, hold=True)
+                await run_beside(self.session.reframe, tools=wanted, hold=True)
+            await run_beside(self._note_model, self._model or model)
             view = await self._endless.compile()
         except BudgetError:
             raise
         except FoveateError as error:
             self._fail(error, "record")
-            view = self._without_session(said, wanted)
+            view = await run_beside(self._without_session, said, wanted)
+        return await run_beside(self._sent, view, said)
+
+    def _sent(self, view: CompiledContext, said: list[Message]) -> list[Any]:
+        """A view as the agent gets it; it may come back as the history."""
         sent: list[Any] = view.to(_FORMAT)
         self._known, self._replied = (said, list(decode_any(sent))), []
         return sent
@@ -98,6 +123,12 @@ class CompilingHistory:
         """What went wrong so far; each cost a summary or a record, none a call."""
         noted = (event.body for event in self.session.events if isinstance(event.body, DiagnosticRecorded))
         return (*noted, *self._failures)
+
+    def _note_model(self, model: str | None) -> None:
+        if model is not None and (self.session.id, model) != self._noted:
+            known = _tags_of(self.session).get(MODEL_ALIAS, "")
+            note_alias(self.session, known, model)
+            self._noted = (self.session.id, model)
 
     def _take(self, said: list[Message]) -> None:
         """Append what is new to the session, or begin another one."""
@@ -165,6 +196,7 @@ def build_compiling_history_processor(
     writer: Driver | None = None,
     computed: Computed | None = None,
     session: Session | None = None,
+    model: str | None = None,
 ) -> CompilingHistory:
     """A history processor for pydantic-ai that sends the view a template asks for, in budget.
 
@@ -178,6 +210,8 @@ def build_compiling_history_processor(
         computed: what is known for an input besides the chat.
         session: a session with a budget, such as one in a store, to keep the history in; one that was begun before is
             gone on with if the agent has its history.
+        model: the name to record of the model that answers; `EndlessHistory` knows it by itself, unless you call it
+            something else.
 
     """
     place = located()
@@ -192,7 +226,16 @@ def build_compiling_history_processor(
         writer=writer,
         computed=computed,
         session=session,
+        model=model,
     )
+
+
+def _tags_of(session: Session) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for event in session.events:
+        if isinstance(event.body, Tagged) and event.body.call is None:
+            found |= event.body.tags
+    return found
 
 
 def _behind(new: list[Message], replied: list[Message]) -> list[Message]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from foveate.agents.driver import Driver, alias_of
+from foveate.chat.contract import parsed_contract
+from foveate.chat.sections import sections_in
 from foveate.chat.templates import Template
 from foveate.compiler.compiled import CompiledContext
-from foveate.log.events import SummaryRecorded
+from foveate.log.events import SummaryRecorded, Tagged
 from foveate.log.items import Item
-from foveate.store.summaries import NOBODY
+from foveate.session import Session
+from foveate.store.summaries import MODEL_ALIAS, NOBODY
 from foveate.transforms.compose import HEADING
 from foveate.wire.format import Request
+
+# A template without headings has one section, by this name.
+_WHOLE: Final = "Template"
 
 
 def by_model(
@@ -18,7 +25,7 @@ def by_model(
     template: Template,
     item: Item,
     *,
-    writer: str,
+    writer: Driver,
     asked: Request,
     raw: str,
     text: str,
@@ -28,7 +35,9 @@ def by_model(
     prompt = "\n\n".join(part for part in (asked.system, *(message.text for message in asked.messages)) if part)
     return SummaryRecorded(
         text=text,
-        summarizer=writer,
+        summarizer=writer.name,
+        alias=alias_of(writer) if alias_of(writer) != writer.name else None,
+        parsed=parsed_contract(template, raw),
         tokens=view.count_text(text),
         raw=raw,
         prompt=prompt,
@@ -46,6 +55,7 @@ def by_rules(view: CompiledContext, template: Template, item: Item) -> SummaryRe
         summarizer=NOBODY,
         tokens=view.count_text(text),
         by_rules=True,
+        parsed=parsed_contract(template, text),
         **_of(view, template, item, None),
     )
 
@@ -66,4 +76,17 @@ def _of(view: CompiledContext, template: Template, item: Item, room: int | None)
         "call": view.number,
         "budget": view.budget.limit if view.budget is not None else None,
         "inputs": inputs,
+        "sections": template_sections(template),
     }
+
+
+def template_sections(template: Template) -> tuple[str, ...]:
+    """The headings of what a template has filled in; one without headings is one section."""
+    return tuple(one.heading for one in sections_in(template.form.split("\n")) if one.heading) or (_WHOLE,)
+
+
+def note_alias(session: Session, known: str, chosen: str, *, time: float | None = None) -> None:
+    """Write down by what name the model of a session was chosen, if that is not known; its own name says itself."""
+    alias = chosen if chosen != session.context.model else ""
+    if alias != known:
+        session.note(Tagged(tags={MODEL_ALIAS: alias}), time=time)

@@ -7,11 +7,13 @@ import re
 from typing import Final
 
 from foveate.agents.driver import Driver, DriverError
+from foveate.agents.loop import ask
 from foveate.chat.asking import reply_text
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import FoveateError
 from foveate.log.events import ReflectionRecorded
 from foveate.log.messages import MessageMeta, text_message
+from foveate.log.quoting import quote_attempt
 from foveate.log.text import encodable
 from foveate.views.ledger import Failure
 from foveate.wire.format import Request
@@ -22,7 +24,8 @@ _ASK: Final = (
     "the assistant worked, and what it should do differently from here on. Answer in this form and nothing else:\n"
     "Observation: …\nAdjustment: …"
 )
-_FORM: Final = re.compile(r"observation:\s*(.+?)\s*(?:\n+\s*adjustment:\s*(.+))?\s*$", re.IGNORECASE | re.DOTALL)
+_OBSERVATION: Final = re.compile("observation:", re.IGNORECASE)
+_ADJUSTMENT: Final = re.compile(r"\n[^\S\n]*+adjustment:", re.IGNORECASE)
 _LONGEST: Final = 300
 
 
@@ -49,7 +52,7 @@ async def reflection(
         text = f"{_ASK}\n\n{recent}"
         request = Request(messages=(text_message("ask", "user", text, MessageMeta()),))
         try:
-            said = encodable(reply_text(await asyncio.wait_for(driver.generate(request, None), timeout)))
+            said = encodable(reply_text(await asyncio.wait_for(ask(driver, request), timeout)))
         except TimeoutError as error:
             raise DriverError(f"{driver.name} made no reflection within {timeout:g} s") from error
         except FoveateError:
@@ -78,12 +81,16 @@ def _unseen(view: CompiledContext) -> list[Failure]:
 def _of(failure: Failure, view: CompiledContext) -> tuple[str, str]:
     count = sum(one.attempt == failure.attempt for one in view.failures)
     times = f" {count} times" if count > 1 else ""
-    observation = f"{failure.attempt} failed{times} ({failure.message_id}): {failure.text}"
+    observation = f"{quote_attempt(failure.attempt)} failed{times} ({failure.message_id}): {failure.text}"
     return observation, "Do not try the same again unchanged; look at what it said, or ask."
 
 
 def _parted(said: str) -> tuple[str, str]:
-    found = _FORM.search(said)
-    if found is None:
+    start = _OBSERVATION.search(said)
+    if start is None:
         return said.strip(), ""
-    return found[1].strip(), (found[2] or "").strip()
+    observed = said[start.end() :].strip()
+    between = _ADJUSTMENT.search(observed)
+    if between is None:
+        return observed, ""
+    return observed[: between.start()].strip(), observed[between.end() :].strip()

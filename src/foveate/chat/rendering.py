@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from foveate.chat.sandbox import FormError, filled
+from foveate.chat.render_process import render_form
+from foveate.chat.sandbox import FormError
 from foveate.chat.templates import Template
 from foveate.errors import TemplateError
 
@@ -16,7 +17,7 @@ _BLANK_RUN: Final = re.compile(r"\n(?:[ \t]*\n){2,}")
 def rendered(template: Template, values: Mapping[str, object], *, template_text: str | None = None) -> str:
     """A template's form, or another text of it, with the values; what has no value stays empty."""
     try:
-        text = filled(template.form if template_text is None else template_text, values)
+        text = render_form(template.form if template_text is None else template_text, values)
     except FormError as error:
         where = _where(template, error.line, template_text is None)
         raise TemplateError(f"{where}: {error.problem}", phase="render", pointer=template.pointer) from error

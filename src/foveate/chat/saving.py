@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.templates import MOST_BYTES, template_of
 from foveate.errors import TemplateError
+from foveate.private_files import create_private_file, keep_mode, make_private_folder
 
 
 def saved_template(folders: TemplateFolders, name: str, text: str) -> Path:
@@ -37,9 +38,11 @@ def saved_template(folders: TemplateFolders, name: str, text: str) -> Path:
         raise TemplateError(f"{path} leads out of the vault; give another name", phase="template_save", pointer=pointer)
     half = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         try:
-            half.write_bytes(content)
+            with create_private_file(half) as file:
+                file.write(content)
+            keep_mode(half, path)
             half.replace(path)
         finally:
             half.unlink(missing_ok=True)

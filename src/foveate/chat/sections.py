@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`]*?)[ \t]*")
-_TAG: Final = re.compile(r"[ \t]*\{%.*%\}[ \t]*")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*+((?:[^`]*[^` \t])?)[ \t]*+")
+_LONE_TAG: Final = re.compile(r"[ \t]*\{%.*%\}[ \t]*")
 _HEADING: Final = re.compile(r" {0,3}#{1,2}[ \t]+(.*)")
 
 
@@ -77,7 +77,7 @@ def _headings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 def _first(lines: Sequence[str], heading: int) -> int:
     first = heading
     for place in range(heading - 1, -1, -1):
-        if _TAG.fullmatch(lines[place]):
+        if _LONE_TAG.fullmatch(lines[place]):
             first = place
         elif lines[place].strip():
             break

@@ -125,7 +125,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "context_compiler_token_threshold": Setting(
         _whole(0, "", "auto"),
         "a number of tokens, or auto",
-        "Below this nothing is summarised; auto is where it pays.",
+        "Below this nothing is summarised; auto is where it pays, 0 is at every turn.",
         "--threshold",
     ),
     "context_compiler_reflect_every": Setting(

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from foveate.chat.front import Front, Refresh, front_of
 from foveate.chat.plain import Kind, UnreadableError, kinds_said, read_json, read_yaml
-from foveate.chat.sandbox import FormError, names_used
+from foveate.chat.sandbox import MOST_FORM, FormError, names_used
 from foveate.chat.sections import Block, Section, blocks_in, sections_in
 from foveate.errors import TemplateError
 
@@ -29,12 +29,13 @@ PLACEHOLDERS: Final = (
     "ledger",
     "computed_context",
 )
-MOST_BYTES: Final = 100_000
+MOST_BYTES: Final = MOST_FORM
 
 _CHAT: Final = "chat instructions"
 _CONTEXT: Final = "context instructions"
 _LABELS: Final = ("yaml", "yml", "json", "")
-_TAGS: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
+# Each ends before the next begins, so that many that are not closed are read once.
+_TAGS: Final = re.compile(r"\{\{(?:(?!\{\{|\}\}).)*+\}\}|\{%(?:(?!\{%|%\}).)*+%\}")
 _NAMES: Final = re.compile(r"[a-z_]+")
 _QUOTED: Final = re.compile(r"`[^`]*`")
 
@@ -66,6 +67,7 @@ class Template:
     contract_text: str = ""
     notes: tuple[str, ...] = ()
     form_lines: tuple[int, ...] = field(default=(), repr=False)
+    recipe_name: ClassVar[str] = "template@1"
 
     @property
     def fills(self) -> bool:

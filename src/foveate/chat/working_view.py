@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from foveate.budget.window import TokenBudget
 from foveate.chat.rendering import rendered
 from foveate.chat.templates import Template
 from foveate.compiler.policy import Origin, Policy
 from foveate.log.items import Item, Line
+from foveate.log.quoting import (
+    flatten_text,
+    label_text,
+    neutralize_text,
+    quote_claim,
+    quote_lines,
+    quote_name,
+    quote_rest,
+)
 from foveate.transforms import (
     Compose,
     Distil,
@@ -19,16 +28,18 @@ from foveate.transforms import (
     Mask,
     Present,
     Repair,
+    RestorePins,
+    ShowErrors,
     Summarise,
-    Transparent,
     TrimCalls,
     Truncate,
     WhenFull,
 )
 from foveate.transforms.compose import Material, first_kept, folded_tokens, least_of
+from foveate.transforms.digest import named, worded
 from foveate.views.draft import Shares
 from foveate.views.ledger import BINDING
-from foveate.views.timeline import Timeline
+from foveate.views.projection import Projection
 
 # Much of the window is for what is recalled: in a chat of months, nearly everything that matters was said long ago.
 SHARES: Final = Shares(recall=0.30, tail_cap=0.50, digests=0.16, users=0.10, answers=0.03)
@@ -75,36 +86,40 @@ class Keeping:
     every_turn: bool = False
     turns: int = 3
     results: int = 3
+    recipe_name: ClassVar[str] = "keeping@1"
 
 
 def endless_policy(template: Template, keeping: Keeping, *, computed: str = "") -> Policy:
     """The policy of an endless chat; `computed` is what is known for the newest input besides the chat itself."""
-    least = 0.0 if keeping.every_turn else _LEAST
+    # With a threshold the user has said when; without, what is little is not worth it.
+    least = 0.0 if keeping.every_turn or keeping.threshold is not None else _LEAST
     return Policy(
         name=f"endless:{template.name}",
         passes=(
+            RestorePins(),
             Repair(),
             Forget(),  # before all that counts tokens
             Compose(runs=keeping.runs, above=keeping.threshold or 0, least=least),
             Distil(),
             Summarise(),
             Present(
-                writer=TemplateWriter(template=template, turns=keeping.turns, computed=computed),
+                writer=TemplateWriter(template=template, computed=computed),
                 results=keeping.results,
+                turns=keeping.turns,
             ),
             # From here on only what does not fit: recent runs stay as they were said.
             WhenFull(stage=Mask()),
             WhenFull(stage=TrimCalls()),
             WhenFull(stage=Fold()),
             Truncate(),
+            ShowErrors(),
         ),
-        isolation=Transparent(),
         low=0.05,
-        # With a threshold the user has said when; without, the cache's prices say it.
+        # Without a threshold the cache's prices say when.
         patience=None if keeping.threshold is not None or keeping.every_turn else 1.0,
         shares=SHARES,
         when=Due(keeping=keeping),
-        origin=Origin(template.source, template.sha256),
+        origin=Origin(template.source, template.sha256, template.name),
     )
 
 
@@ -113,14 +128,15 @@ class Due:
     """Whether this call begins a turn whose view is to be made anew; within a turn it never is."""
 
     keeping: Keeping
+    recipe_name: ClassVar[str] = "due.template@1"
 
-    def __call__(self, timeline: Timeline, budget: TokenBudget, /) -> str | None:
+    def __call__(self, timeline: Projection, budget: TokenBudget, /) -> str | None:
         newest = timeline.position(timeline.newest_input) if timeline.newest_input is not None else None
         if newest is None or newest < timeline.sent_messages:
             return None
         return self._summary(timeline, budget) or _served(timeline, budget)
 
-    def _summary(self, timeline: Timeline, budget: TokenBudget) -> str | None:
+    def _summary(self, timeline: Projection, budget: TokenBudget) -> str | None:
         keeping, items, tokens = self.keeping, timeline.mender.items, timeline.mender.tokens
         first = first_kept(items, keeping.runs)
         folded = folded_tokens(items)
@@ -128,10 +144,11 @@ class Due:
         if keeping.every_turn:
             due = tokens > (keeping.threshold or 0) and older
             return "the template asks for a new summary at every turn" if due else None
+        if keeping.threshold is not None:
+            due = tokens > keeping.threshold and older
+            return f"more than the template's {keeping.threshold:,} tokens" if due else None
         if older < budget.limit * least_of(_LEAST, folded):
             return None
-        if keeping.threshold is not None:
-            return f"more than the template's {keeping.threshold:,} tokens" if tokens > keeping.threshold else None
         if folded and older >= _WORTH:
             return "what an earlier turn had no room for becomes a part of the summary"
         # Within the turn no summary would be made, and tools may say as much as they did before.
@@ -148,7 +165,7 @@ def _largest_turn(items: Iterable[Item]) -> int:
     return max(sizes.values(), default=0)
 
 
-def _served(timeline: Timeline, budget: TokenBudget) -> str | None:
+def _served(timeline: Projection, budget: TokenBudget) -> str | None:
     """Whether what was recalled for earlier inputs takes more than what has to be read again without it."""
     items = timeline.mender.items
     first = next((index for index, item in enumerate(items) if item.fate == "recalled"), None)
@@ -166,8 +183,8 @@ class TemplateWriter:
     """Fills a template with what a reduction kept, without a model."""
 
     template: Template
-    turns: int = 3
     computed: str = ""
+    recipe_name: ClassVar[str] = "writer.template@1"
 
     @property
     def name(self) -> str:
@@ -176,40 +193,68 @@ class TemplateWriter:
 
     def write(self, material: Material, /) -> str:
         """The template with its placeholders filled; one that has none, or stays empty, tells nothing of the past."""
-        values = values_of(material, turns=self.turns, computed=self.computed)
+        values = values_of(material, computed=self.computed)
         text = rendered(self.template, values) if self.template.fills else ""
         return text or rendered(self.template, values, template_text=_PLAIN) or _NOTHING
 
 
-def values_of(material: Material, *, turns: int, computed: str = "") -> dict[str, Any]:
+def values_of(material: Material, *, computed: str = "") -> dict[str, Any]:
     """The values of a template's placeholders; each line of the past stands in one of them only."""
-    said = [line for line in material.lines if line.kind in ("user", "answer")]
-    recent = _newest_turns(said, turns)
-    binding = [line for line in said if line.kind == "user" and BINDING.search(line.text) and line not in recent]
-    others = [line for line in material.lines if line not in recent and line not in binding]
+    recent = {line.source for line in material.turns}
+    older = [line for line in material.lines if line.kind not in ("user", "answer") or line.source not in recent]
+    # What a program wrote in the user's place binds nobody, and is shown under its own name.
+    binding = [line for line in older if _is_users(line) and BINDING.search(line.text)]
+    others = [line for line in older if line not in binding]
+    users = [line.text for line in (*older, *material.turns) if _is_users(line)]
     return {
-        "topic": _topic([*(line.text for line in said if line.kind == "user"), material.latest_input]),
-        "constraints": [f"{line.text} ({line.source})" for line in binding],
-        "plan": material.plan or "",
-        "recent_turns": [{"speaker": _SPEAKER[line.kind], "text": line.text} for line in recent],
-        "tool_results": [{"tool": tool, "result": result} for tool, result in material.results],
-        "reflections": [{"observation": one.observation, "adjustment": one.adjustment} for one in material.reflections],
-        "latest_input": material.latest_input,
-        "recalled": [f"{line.source}: {line.text}" for line in material.recalled],
-        "ledger": list(_ledger(others)),
+        "topic": _topic([*users, material.latest_input]),
+        "constraints": [_sourced(line) for line in binding],
+        "plan": quote_lines(material.plan) if material.plan else "",
+        "recent_turns": [
+            {"speaker": line.speaker or _SPEAKER[line.kind], "text": _spoken(line)} for line in material.turns
+        ],
+        "tool_results": [{"tool": _tool(name), "result": flatten_text(text)} for name, text in material.results],
+        "reflections": [
+            {"observation": quote_claim(one.observation), "adjustment": quote_claim(one.adjustment)}
+            for one in material.reflections
+        ],
+        "latest_input": quote_lines(material.latest_input) if material.latest_input else "",
+        "recalled": list(map(_listed, material.recalled)),
+        "ledger": list(map(_listed, others)),
         "computed_context": computed,
     }
 
 
 _SPEAKER: Final[Mapping[str, str]] = {"user": "user", "answer": "assistant"}
-_SOURCED: Final[Mapping[str, str]] = {"user": "user ", "answer": "assistant ", "error": "open error ", "step": ""}
 
 
-def _newest_turns(said: Iterable[Line], turns: int) -> list[Line]:
-    """The newest lines of what was said, from a user's words on."""
-    lines = list(said)
-    begins = [index for index, line in enumerate(lines) if line.kind == "user"]
-    return lines[begins[-turns] :] if turns and len(begins) >= turns else (lines if turns else [])
+def _is_users(line: Line) -> bool:
+    return line.kind == "user" and line.speaker in ("", "user")
+
+
+def _listed(line: Line) -> str:
+    """A line as an item of a list, behind its label; what a tool said stands apart from it, with its mark."""
+    words = line.kind == "evidence" and line.speaker in ("user", "assistant")
+    return label_text(named(line), line.text) if words else worded(line)
+
+
+def _tool(name: str) -> str:
+    """Who gave a result: a tool, whatever it is called."""
+    return f"tool {quote_name(name)}" if name else "tool"
+
+
+def _spoken(line: Line) -> str:
+    """What somebody said, behind a label: only its first line stands as it is."""
+    cut = f" […{line.left_out:,} more characters in {flatten_text(line.source)}]" if line.left_out else ""
+    return f"{quote_rest(line.text)}{cut}"
+
+
+def _sourced(line: Line) -> str:
+    """What somebody said, with its reference; of several lines all are quoted below it."""
+    text = neutralize_text(line.text)
+    if line.left_out or "\n" in text:
+        return f"{flatten_text(line.source)}:\n{quote_lines(_spoken(line))}"
+    return f"{text} ({flatten_text(line.source)})"
 
 
 def _topic(said: list[str]) -> str:
@@ -220,13 +265,3 @@ def _topic(said: list[str]) -> str:
             end = min((at for mark in ".?!。？！" if (at := words.find(mark)) > 0), default=len(words))
             return words[: min(end + 1, _TOPIC)]
     return ""
-
-
-def _ledger(lines: Iterable[Line]) -> Iterator[str]:
-    for line in lines:
-        if line.kind in _SOURCED and line.source:
-            yield f"{_SOURCED[line.kind]}{line.source}: {line.text}"
-        elif line.kind == "evidence":
-            yield f"{line.source}: {line.text}"
-        else:
-            yield line.text

@@ -15,6 +15,8 @@ from foveate.cli.store import StorePlace, SystemPlace, opened
 from foveate.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from foveate.integrations.chats import Chats
     from foveate.log.events import DiagnosticRecorded
 
@@ -34,7 +36,9 @@ Reserve = Annotated[
 ]
 Threshold = Annotated[
     str | None,
-    typer.Option("--threshold", metavar="TOKENS", help="Below this nothing is summarised; `auto` is where it pays."),
+    typer.Option(
+        "--threshold", metavar="TOKENS", help="Below this nothing is summarised; `auto` is where it pays, 0 is always."
+    ),
 ]
 RecentTurns = Annotated[
     str | None,
@@ -94,22 +98,32 @@ def chat_command(
         "context_compiler_recent_tool_results": recent_tool_results,
     }
     is_answered = True
-    with reported(), opened(store, system, create=True) as found:
+    with reported(), opened(store, system, create=True, is_interactive=True) as found:
         if template is not None and endless is False:
             raise ConfigError("`--template` is for endless chats; leave out `--no-endless`, or the template")
+        # Before a model is started that nobody can talk to.
+        found.require_writing()
         # Not on top: `--help` need not wait for it.
         from foveate.chat.settings import pairs_of
         from foveate.integrations.chats import chats_of
 
         given = pairs_of(further or ()) | {name: value for name, value in named.items() if value is not None}
         chats = chats_of(found, vault=vault, system=Path(system) if system else None, given=given, project=project)
-        is_answered = _held(chats, session, endless=endless, template=template)
+        idle = [option for option, value in _of_endless(threshold, recent_turns, recent_tool_results) if value]
+        is_answered = _held(chats, session, endless=endless, template=template, of_endless=idle)
     if not is_answered and not sys.stdin.isatty():
         # A program that asks by a pipe has no other way to know.
         raise typer.Exit(BAD_INPUT)
 
 
-def _held(chats: Chats, session: str, *, endless: bool | None, template: str | None) -> bool:
+def _of_endless(*values: str | None) -> Iterable[tuple[str, str | None]]:
+    """The options that only endless chats heed, as they were given."""
+    return zip(("--threshold", "--recent-turns", "--recent-tool-results"), values, strict=True)
+
+
+def _held(
+    chats: Chats, session: str, *, endless: bool | None, template: str | None, of_endless: Sequence[str] = ()
+) -> bool:
     """Hold a chat until somebody leaves; whether what was said last was answered."""
     # Not on top, as above.
     from foveate.cli.chat_screen import ChatScreen
@@ -125,4 +139,7 @@ def _held(chats: Chats, session: str, *, endless: bool | None, template: str | N
                 chats.place.switch(chat, by, template=template)
             elif endless:
                 chats.place.resume(chat, by)
+            if of_endless and chat.endless is None:
+                options = ", ".join(of_endless)
+                say(f"{options}: of no effect until the chat is endless; type /endless on, or give --endless")
             return ChatScreen(chats.place, chat, by, problems=problems).run()

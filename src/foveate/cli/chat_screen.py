@@ -14,16 +14,17 @@ from rich.console import Console
 from rich.text import Text
 
 from foveate.agents.driver import DriverError
+from foveate.agents.loop import Listening
 from foveate.agents.toolset import Answer, open_calls
-from foveate.chat.conversation import Conversation, Listening
+from foveate.chat.conversation import Conversation
 from foveate.chat.opening import Answering, ChatPlace
 from foveate.cli.output import print_table
-from foveate.cli.phrases import count, shown
+from foveate.cli.phrases import count, shown, with_options
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import BudgetError, FoveateError, UnknownReferenceError
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.messages import ToolCall
-from foveate.log.text import printable
+from foveate.log.text import printable, printable_lines
 from foveate.recall.readable import readable
 
 _LONGEST = 160
@@ -99,9 +100,10 @@ class ChatScreen:
                 # Several lines were pasted, and are said whatever they begin with.
                 self._do(text, is_command=line.startswith("/") and "\n" not in text)
             except FoveateError as error:
-                self._say(f"✗ {error}", "red")
+                self._say(f"✗ {with_options(str(error))}", "red")
         if not session.close():
-            self._say("! record: the store still cannot be written; what was said since it failed is not in it", "red")
+            self._say(f"! record: the store still cannot be written; what it lacks is {session.held_in}", "red")
+            self._say("it is written when the store is opened the next time", "dim")
         return self._is_answered
 
     def _reopened(self) -> None:
@@ -311,11 +313,6 @@ class ChatScreen:
         if self._midline:
             self._console.print()
             self._midline = False
-
-
-def printable_lines(text: str) -> str:
-    """A text without what would move the cursor."""
-    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def _edit_lines() -> bool:

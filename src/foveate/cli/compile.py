@@ -19,6 +19,7 @@ class Target(StrEnum):
     """What `compile` can print."""
 
     openai = "openai"
+    openai_compatible = "openai-compatible"
     openai_responses = "openai-responses"
     anthropic = "anthropic"
     gemini = "gemini"

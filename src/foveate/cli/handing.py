@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foveate.cli.knowledge import Project, Tags, domains_here, known, plain, text_of, today
+from foveate.cli.knowledge import Project, Tags, domains_here, known, plain, today
 from foveate.cli.output import AsJson, print_json, print_table, print_text, say, shown_progress
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import DEFECTS, reported
 from foveate.cli.store import StorePlace, SystemPlace
+from foveate.named_files import read_named_text
 
 if TYPE_CHECKING:
     from foveate.knowledge.base import Knowledge
@@ -45,7 +46,7 @@ def check_command(file: HandoffFile, changed: Changed = None) -> None:
         from foveate.knowledge.handoff import HandoffError, parse_handoff
 
         try:
-            handoff = parse_handoff(text_of(file), changed=changed or ())
+            handoff = parse_handoff(read_named_text(file, standard_input=True), changed=changed or ())
         except HandoffError as error:
             for problem in error.problems:
                 print_text(problem)
@@ -79,7 +80,7 @@ def ingest_command(
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.knowledge.models import JournalTask
 
-        text = text_of(file)
+        text = read_named_text(file, standard_input=True)
         handoff = _handoff_in(text, changed or (), lenient=lenient)
         given = JournalTask(
             id=task, name=name, summary=summary, tags=tuple(tag or ()), dependencies=tuple(depends_on or ())

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from foveate.cli.output import AsJson, Kind, Tell, print_json, print_table, say, shown_progress
+from foveate.cli.output import AsJson, Kind, print_json, print_table, say, say_error, shown_progress
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import BAD_INPUT, FormatName, Lenient, Sample, on_disk, reported, standard_input
 from foveate.cli.store import StorePlace, SystemPlace, opened
 from foveate.cli.transfer import said
-from foveate.errors import ConfigError, FoveateError, LogError
+from foveate.errors import ConfigError, LogError
 
 if TYPE_CHECKING:
-    from foveate.importers.reading import Recorded, Skipped
+    from foveate.importers.reading import SizeLimits
     from foveate.store import Store
     from foveate.store.arrivals import Arrival
+    from foveate.store.importing import ImportReport
 
 _LONG = 2_000_000
 _SHOWN = 5
-
-
-@dataclass(slots=True)
-class _Outcome:
-    """What became of one log."""
-
-    name: str
-    format: str = ""
-    arrivals: list[Arrival] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    error: str | None = None
+_NAMED = 20
+_UNITS = {"K": 1_000, "M": 1_000_000, "G": 1_000_000_000, "T": 1_000_000_000_000}
 
 
 def import_command(
@@ -49,6 +39,9 @@ def import_command(
         typer.Option("--as", metavar="ID", help="The name of the session, instead of its own.", show_default=False),
     ] = None,
     lenient: Lenient = False,
+    max_size: Annotated[
+        str, typer.Option("--max-size", metavar="SIZE", help="The most bytes of one log, such as 500M or 10G.")
+    ] = "2G",
     sample: Sample = False,
     as_json: AsJson = False,
     store: StorePlace = None,
@@ -56,7 +49,8 @@ def import_command(
 ) -> None:
     """Bring recorded sessions into a store: logs of coding agents, of frameworks and providers, or own exports.
 
-    The format is recognised; `foveate formats` lists those that are. Each file comes in whole, or not at all; one that
+    The format is recognised; `foveate formats` lists those that are. Of a folder only regular files inside of it are
+    read, no links that lead elsewhere. Each file comes in whole, or not at all; one that
     has grown since is taken in where it was left.
 
     Example: foveate import ~/.claude/projects
@@ -64,118 +58,108 @@ def import_command(
     with reported():
         if bool(paths) == sample:
             raise ConfigError("give the PATH of a log or a folder, - for standard input, or `--sample`")
+        reading = _Reading(format, lenient, _limits_of(max_size))
         with opened(store, system, create=True) as found:
-            outcomes = [_sample(found, new_id)] if sample else _all(found, paths or [], format, new_id, lenient=lenient)
+            outcomes = [_sample(found, new_id)] if sample else _all(found, paths or [], new_id, reading)
             if as_json:
-                print_json([_facts(outcome) for outcome in outcomes])
+                print_json([{**outcome.facts, "error": outcome.error} for outcome in outcomes])
             else:
                 _print(outcomes, str(found))
         if any(outcome.error is not None for outcome in outcomes):
             raise typer.Exit(BAD_INPUT)
 
 
-def _all(store: Store, paths: Sequence[str], format: str, new_id: str | None, *, lenient: bool) -> list[_Outcome]:
+class _Reading(NamedTuple):
+    """How logs are to be read."""
+
+    format: str
+    lenient: bool
+    limits: SizeLimits
+
+
+def _limits_of(max_size: str) -> SizeLimits:
+    # Not on top: `--help` and other commands need not wait for it.
+    from foveate.importers.reading import SizeLimits
+
+    given = max_size.strip().upper().removesuffix("B")
+    number, unit = (given[:-1], _UNITS[given[-1]]) if given[-1:] in _UNITS else (given, 1)
+    if not (number.isdecimal() and number.isascii() and int(number[:12]) > 0 and len(number) <= 12):
+        raise ConfigError(f"`--max-size` is {max_size!r}; give bytes, or a number with K, M, G or T, such as 500M")
+    return SizeLimits(size=int(number) * unit, remedy="raise `--max-size`, or split it")
+
+
+def _all(store: Store, paths: Sequence[str], new_id: str | None, reading: _Reading) -> list[ImportReport]:
     # Only who imports waits for all the formats.
     from foveate.importers.finding import logs_in
+    from foveate.store.importing import ImportReport, try_import
 
     # What is not there is refused by name, with the others still coming in.
     files = [on_disk(path) or Path(path) for path in paths if path != "-"]
     with shown_progress(None, worth=any(path.is_dir() for path in files)) as tell:
-        found = logs_in(files, format, looked_at=lambda path: tell(f"looking at {path.name}", None))
-    outcomes = [_Outcome(name, error=reason) for name, reason in found.refused]
+        found = logs_in(
+            files,
+            reading.format,
+            lenient=reading.lenient,
+            limits=reading.limits,
+            looked_at=lambda path: tell(f"looking at {path.name}", None),
+        )
+    outcomes = [ImportReport(log=name, error=reason) for name, reason in found.refused]
     if new_id is not None and len(found.logs) + ("-" in paths) > 1:
         raise ConfigError(f"`--as` names one session, and these are {len(found.logs) + ('-' in paths)} logs")
     if "-" in paths:
-        outcomes.append(_tried(store, standard_input(lenient=lenient), "standard input", format, new_id, _unheard))
+        piped = standard_input(lenient=reading.lenient, limits=reading.limits)
+        outcomes.append(try_import(store, piped, "standard input", reading.format, as_session=new_id))
     total = sum(log.size for log in found.logs)
     with shown_progress(total, worth=total > _LONG) as tell:
         done = 0
         for one in found.logs:
 
-            def told(what: str, read: int | None, before: int = done, name: str = one.name) -> None:
-                tell(f"{what} {Path(name).name}", before + (read or 0))
+            def told(what: str, read: int, before: int = done, name: str = one.name) -> None:
+                tell(f"{Path(name).name}: {what}", before + read)
 
-            outcomes.append(_tried(store, one.open(lenient=lenient), one.name, one.importer.name, new_id, told))
+            opening = one.open(lenient=reading.lenient)
+            outcomes.append(try_import(store, opening, one.name, one.importer.name, as_session=new_id, tell=told))
             done += one.size
+    _print_left_out(found.left_out)
     if found.others:
-        named = ", ".join(path.name for path in found.others[:_SHOWN]) + (", …" if found.others[_SHOWN:] else "")
+        named = ", ".join(shown(path.name) for path in found.others[:_SHOWN]) + (", …" if found.others[_SHOWN:] else "")
         say(f"left out {count(len(found.others), 'file')} of no known format: {named}")
     if not outcomes:
         raise LogError(f"no logs in {', '.join(map(repr, paths))}; `foveate formats` lists what is recognised")
     return outcomes
 
 
-def _unheard(_what: str, _done: int | None) -> None:
-    """Tell nobody: how much comes through a pipe is not known."""
+def _print_left_out(left_out: Sequence[tuple[str, str]]) -> None:
+    for name, reason in left_out[:_NAMED]:
+        say(f"left out {shown(name)}: {reason}")
+    if len(left_out) > _NAMED:
+        say(f"left out {count(len(left_out) - _NAMED, 'more file')} for such reasons")
 
 
-def _tried(
-    store: Store, opening: AbstractContextManager[Recorded], name: str, format: str, new_id: str | None, tell: Tell
-) -> _Outcome:
-    """Import one log; whatever is wrong with it, the others go on."""
-    outcome = _Outcome(name, "" if format == "auto" else format)
-    try:
-        with opening as log:
-            outcome.skipped, outcome.notes = log.skipped, log.notes
-            _bring(store, log, format, new_id, outcome, tell)
-    except FoveateError as error:
-        outcome.error = str(error) if name in str(error) else f"{name}: {error}"
-    return outcome
-
-
-def _bring(store: Store, log: Recorded, format: str, new_id: str | None, outcome: _Outcome, tell: Tell) -> None:
-    # Behind SQLAlchemy, for which `--help` must not wait.
-    from foveate.importers.detection import importer_for
-    from foveate.store.bringing import brought
-
-    importer = importer_for(log, format)
-    outcome.format = importer.name
-    outcome.arrivals = brought(store, importer, log, as_session=new_id, tell=tell)
-
-
-def _sample(store: Store, new_id: str | None) -> _Outcome:
+def _sample(store: Store, new_id: str | None) -> ImportReport:
     # Only who asks for the sample pays for making it.
+    from foveate.importers.reading import Recorded
     from foveate.sample import coding_session, tools
     from foveate.session import Session
-    from foveate.store.arrivals import import_lines
+    from foveate.store.importing import import_log
 
     session = Session(budget=8_000, tools=tools(), session_id=new_id or "sample")
     for index, message in enumerate(coding_session()):
         if index and message["role"] == "assistant":
             session.compile()
         session.extend([message])
-    return _Outcome("sample", "foveate", [import_lines(store, session.dump().splitlines())])
+    return import_log(store, Recorded(name="sample", file=BytesIO(session.dump())))
 
 
-def _facts(outcome: _Outcome) -> dict[str, Any]:
-    return {
-        "log": outcome.name,
-        "format": outcome.format,
-        "sessions": [
-            {
-                "session_id": arrival.info.session_id,
-                "messages": arrival.info.messages,
-                "calls": arrival.info.calls,
-                "added_events": arrival.added,
-                "was_there": arrival.was_there,
-            }
-            for arrival in outcome.arrivals
-        ],
-        "skipped": [{"line": one.line, "reason": one.reason} for one in outcome.skipped],
-        "notes": outcome.notes,
-        "error": outcome.error,
-    }
-
-
-def _print(outcomes: list[_Outcome], store: str) -> None:
+def _print(outcomes: list[ImportReport], store: str) -> None:
     for outcome in outcomes:
         if outcome.skipped:
             _print_skipped(outcome)
         if outcome.error is not None:
-            typer.secho(f"foveate: {outcome.error}; nothing of it was imported", err=True, fg=typer.colors.RED)
+            say_error(f"{outcome.error}; nothing of it was imported")
     if len(outcomes) == 1:
         for note in outcomes[0].notes:
-            say(f"{outcomes[0].name}: {note}")
+            say(f"{shown(outcomes[0].log)}: {note}")
     if len(outcomes) == 1 and len(outcomes[0].arrivals) == 1:
         _print_one(outcomes[0].arrivals[0], store)
         return
@@ -198,15 +182,15 @@ def _print_one(arrival: Arrival, store: str) -> None:
         typer.echo(f"{said(arrival.info)} is in {store} already, nothing is new")
 
 
-def _print_skipped(outcome: _Outcome) -> None:
-    say(f"{outcome.name}: left out {count(len(outcome.skipped), 'broken place')}")
+def _print_skipped(outcome: ImportReport) -> None:
+    say(f"{shown(outcome.log)}: left out {count(len(outcome.skipped), 'broken place')}")
     for one in outcome.skipped[:_SHOWN]:
         say(f"    line {one.line}: {one.reason}")
     if len(outcome.skipped) > _SHOWN:
         say(f"    … and {len(outcome.skipped) - _SHOWN:,} more; `--json` lists all")
 
 
-def _rows(outcome: _Outcome) -> Iterable[tuple[str, ...]]:
+def _rows(outcome: ImportReport) -> Iterable[tuple[str, ...]]:
     for arrival in outcome.arrivals:
         info = arrival.info
         state = "new" if not arrival.was_there else "grown" if arrival.added else "unchanged"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -16,11 +16,14 @@ from foveate.cli.phrases import count, shown
 from foveate.cli.source import reported
 from foveate.cli.store import StorePlace, SystemPlace, opened
 from foveate.errors import ConfigError, NoStoreError, StoreError
+from foveate.named_files import read_named_text
 
 if TYPE_CHECKING:
     from foveate.knowledge.base import Knowledge
 
 _HERE: Final = Path()
+# In bytes: some hundred thousand nodes.
+_MOST_GRAPH: Final = 100_000_000
 
 knowledge_app = typer.Typer(help="What a project knows: decisions, patterns, gotchas, insights.", no_args_is_help=True)
 
@@ -97,20 +100,12 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def text_of(file: Path) -> str:
-    """What stands in a file that was named, or comes through standard input."""
-    try:
-        # As bytes: what is no text must not come in as signs that nobody wrote.
-        return (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else f"it is not UTF-8 text: {error}"
-        raise ConfigError(f"cannot read {str(file)!r}: {said or error}") from error
-
-
 def context_command(
     task: Annotated[
         Path,
-        typer.Argument(metavar="TASK", help="A task in YAML or JSON, - for standard input; `objective` is required."),
+        typer.Argument(
+            metavar="TASK", help="A task in YAML or JSON, - for standard input; or a context that `--json` printed."
+        ),
     ],
     complexity: Annotated[
         Literal["easy", "normal", "complex"] | None,
@@ -118,7 +113,7 @@ def context_command(
     ] = None,
     budget: Annotated[int, typer.Option("--budget", metavar="TOKENS", help="The most tokens, 200 or more.")] = 2_000,
     debug: Annotated[
-        bool, typer.Option("--debug", envvar="DEBUG_CONTEXT", help="Also print how the context came about.")
+        bool, typer.Option("--debug", help="Also print how the context came about; so does DEBUG_CONTEXT=true.")
     ] = False,
     project: Project = None,
     as_json: AsJson = False,
@@ -133,18 +128,25 @@ def context_command(
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.knowledge import context_of, rendered
         from foveate.knowledge.checked import read_task
+        from foveate.knowledge.context_data import context_data, context_from_data, is_context_data
+        from foveate.knowledge.debugging import VARIABLE, is_asked_for
+
+        # Nor this.
         from foveate.knowledge.render import debug_report, shortened
         from foveate.work.reading import parsed
 
-        given = read_task(parsed(text_of(task), str(task)), name=str(task))
-        context = context_of(given, knowledge, today=today(), complexity=complexity, domains=domains_here())
+        data = parsed(read_named_text(task, standard_input=True), str(task))
+        if is_context_data(data):
+            # One that was computed before, as JSON: it is only printed.
+            context = context_from_data(data, name=str(task))
+        else:
+            given = read_task(data, name=str(task))
+            context = context_of(given, knowledge, today=today(), complexity=complexity, domains=domains_here())
         if as_json:
-            made = plain(shortened(context, budget=budget))
-            made["_computed"] = made.pop("computed")
-            print_json(made)
+            print_json(context_data(shortened(context, budget=budget)))
             return
         print_text(rendered(context, budget=budget).rstrip("\n"))
-        if debug:
+        if debug or is_asked_for(os.environ.get(VARIABLE, "")):
             print_text(f"\n{debug_report(context)}".rstrip("\n"))
 
 
@@ -356,12 +358,16 @@ def import_command(
             read = knowledge.read_memories(path)
             for one in read.left_out:
                 say(f"left out, as it has no front matter: {shown(str(one))}")
+            for one, reason in read.not_read:
+                say(f"left out, as {reason}: {shown(str(one))}")
             typer.echo(f"{count(len(read.nodes), 'memory file')} taken in")
             return
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.work.reading import parsed
 
-        typer.echo(f"{count(knowledge.import_graph(parsed(text_of(path), str(path))), 'node')} taken in")
+        text = read_named_text(path, most=_MOST_GRAPH, standard_input=True)
+        taken = knowledge.import_graph(parsed(text, str(path)), lambda note: say(shown(note)))
+        typer.echo(f"{count(taken, 'node')} taken in")
 
 
 @knowledge_app.command("export")

@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from foveate.cli.phrases import with_options
 from foveate.errors import FoveateError
-from foveate.log.text import printable
+from foveate.log.text import printable_lines
+from foveate.private_files import create_private_file, keep_mode
 
 Kind = Literal["name", "number", "words"]
 # Told what is being done, and how much of it is; None leaves a bar where it is.
@@ -32,12 +34,18 @@ def print_json(value: Any) -> None:
 
 def print_text(text: str) -> None:
     """Print a text of others: as it is into a file or pipe, without what would move the cursor on a terminal."""
-    typer.echo("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
+    typer.echo(printable_lines(text) if sys.stdout.isatty() else text)
 
 
 def say(line: str) -> None:
-    """Tell people something that is no part of the output."""
-    typer.echo(line, err=True)
+    """Tell people something that is no part of the output; names of others in it cannot move the cursor."""
+    typer.echo(printable_lines(with_options(line)), err=True)
+
+
+def say_error(problem: str) -> None:
+    """Tell people what went wrong, in red; names of others in it cannot move the cursor or pass for another line."""
+    first, *more = printable_lines(with_options(problem)).split("\n")
+    typer.secho("\n".join([f"foveate: {first}", *(f"  {line}" for line in more)]), err=True, fg=typer.colors.RED)
 
 
 def print_table(columns: Mapping[str, Kind], rows: Sequence[Sequence[str]]) -> None:
@@ -71,7 +79,7 @@ def print_table(columns: Mapping[str, Kind], rows: Sequence[Sequence[str]]) -> N
 
 
 def write_bytes(chunks: Iterable[bytes], output: str | None) -> None:
-    """Write to standard output, or to a file that is there only once it is whole."""
+    """Write to standard output, or to a file that is there only once it is whole; a new one is for its owner alone."""
     if output is None or output == "-":
         for chunk in chunks:
             sys.stdout.buffer.write(chunk)
@@ -82,10 +90,11 @@ def write_bytes(chunks: Iterable[bytes], output: str | None) -> None:
     # A name of our own in the same folder: renaming works only within one file system.
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with unfinished.open("xb") as file:
+        with create_private_file(unfinished) as file:
             file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())
+        keep_mode(unfinished, path)
         unfinished.replace(path)
     except OSError as error:
         raise FoveateError(f"cannot write {output!r}: {error.strerror or error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -11,6 +12,8 @@ from foveate.log.text import printable
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
+# As an argument of Python is named; a session that is called so stands in quotes.
+_STORE_ARGUMENT: Final = re.compile(r"(?<!['\"])`store`")
 
 
 def ago(moment: datetime, now: datetime | None = None) -> str:
@@ -26,6 +29,11 @@ def ago(moment: datetime, now: datetime | None = None) -> str:
         days = seconds // _DAY
         return "1 day ago" if days == 1 else f"{days:.0f} days ago"
     return f"{moment.astimezone():%Y-%m-%d}"
+
+
+def with_options(problem: str) -> str:
+    """What went wrong, with the option of the command where the store names the argument of Python."""
+    return _STORE_ARGUMENT.sub("`--store`", problem)
 
 
 def at(moment: datetime) -> str:

@@ -155,13 +155,11 @@ def _found(stack: ExitStack, names: list[str], reading: _Reading, *, sample: boo
 
 def _piped(stack: ExitStack, reading: _Reading) -> list[Source]:
     # Not on top: `--help` and other commands need not wait for it.
-    from foveate.importers.detection import importer_for
-    from foveate.importers.recording import recordings
+    from foveate.importers.detection import read_sessions
     from foveate.lab.sources import given
 
     log = stack.enter_context(standard_input(lenient=reading.lenient))
-    importer = importer_for(log, reading.format)
-    return [given(recording) for recording in recordings(importer.read(log), importer.name)]
+    return [given(recording) for recording in read_sessions(log, reading.format)]
 
 
 def _write_page(result: Result, html: str) -> None:

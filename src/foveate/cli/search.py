@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.cli.output import AsJson, print_json
+from foveate.cli.output import AsJson, print_json, say
 from foveate.cli.phrases import at, count, shown
 from foveate.cli.source import reported
-from foveate.cli.store import StorePlace, SystemPlace, opened
+from foveate.cli.store import StorePlace, SystemPlace, opened, say_held
 from foveate.errors import ConfigError
 from foveate.log.text import printable
 
 if TYPE_CHECKING:
-    from foveate.store import SearchHit
+    from foveate.store import SearchHit, Store
 
 _LINES = 6
 _WIDTH = 130
@@ -69,6 +69,8 @@ def search_command(
             hits = found.search(
                 query, session=session, roles=role, tools=tool, kinds=kind, since=first, until=last, limit=limit
             )
+            say_held(found, session)
+            _say_unindexed(found, session)
             if as_json:
                 print_json([_facts(hit) for hit in hits])
                 return
@@ -77,6 +79,20 @@ def search_command(
                 typer.echo(f"nothing found for {shown(query)!r} in {where}")
             for hit in hits:
                 _print(hit)
+
+
+def _say_unindexed(store: Store, session: str | None) -> None:
+    """Say how many messages a search could not cover, because a store that cannot be written cannot index them."""
+    infos = store.sessions() if session is None else [store.session(session)]
+    waiting = sum(max(0, info.messages - info.indexed) for info in infos)
+    if waiting:
+        why = (
+            "can only be read; copy it to a folder that can be written, and search the copy"
+            if store.read_only
+            else "is locked by another process; search again when it is free"
+        )
+        were, they = ("was", "it is") if waiting == 1 else ("were", "they are")
+        say(f"{count(waiting, 'message')} {were} not searched: {they} not indexed yet, and {store} {why}")
 
 
 def _moment(option: str, given: str | None) -> datetime | None:

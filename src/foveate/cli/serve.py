@@ -9,7 +9,6 @@ import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import quote
 
 import typer
 
@@ -49,7 +48,7 @@ def serve_command(
     ] = None,
     token: Annotated[
         str | None,
-        typer.Option("--token", envvar="FOVEATE_TOKEN", help="What who opens it must know.", show_default=False),
+        typer.Option("--token", envvar="FOVEATE_TOKEN", help="Access token visitors must enter.", show_default=False),
     ] = None,
     open: Annotated[
         bool | None,
@@ -75,8 +74,8 @@ def serve_command(
             address = _address(host, listener.getsockname()[1])
             _print(app, place, address, token)
             if open is True or (open is None and _has_browser()):
-                url = address if token is None else f"{address}?token={quote(token, safe='')}"
-                _open(url)
+                # Without the token: lists of processes and histories would show it. The page asks for it.
+                _open(address)
             _serve(app, listener)
 
 
@@ -132,7 +131,7 @@ def _print(app: FastAPI, place: Place, address: str, token: str | None) -> None:
     typer.echo(f"Foveate is at {address}")
     typer.echo(f"sessions in {app.state.store} ({place.rule})")
     if token is not None:
-        say("whoever opens it needs the token, once: put ?token=… behind the address")
+        say("visitors need the token: the page asks for it, and programs send `Authorization: Bearer …`")
         if len(token) < _SHORT:
             say(f"the token is short and can be guessed; {_SHORT} or more random characters cannot")
     say("Ctrl-C ends it")
@@ -164,6 +163,8 @@ def _serve(app: FastAPI, listener: socket.socket) -> None:
         # It would show tokens that are part of an address.
         access_log=False,
         server_header=False,
+        # Any program on this machine may say whom it forwards for; guesses of a token are counted by who connects.
+        proxy_headers=False,
         timeout_graceful_shutdown=_PATIENCE,
     )
     # The server ends in order, and most times passes on why.

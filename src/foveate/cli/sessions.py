@@ -9,10 +9,10 @@ import typer
 from foveate.cli.output import AsJson, Kind, print_json, print_table
 from foveate.cli.phrases import ago, shown, tagged
 from foveate.cli.source import reported
-from foveate.cli.store import StorePlace, SystemPlace, opened
+from foveate.cli.store import StorePlace, SystemPlace, opened, say_held
 
 if TYPE_CHECKING:
-    from foveate.store import SessionInfo
+    from foveate.inspect.sessions import SessionSummary
 
 
 def sessions_command(store: StorePlace = None, system: SystemPlace = None, as_json: AsJson = False) -> None:
@@ -21,19 +21,24 @@ def sessions_command(store: StorePlace = None, system: SystemPlace = None, as_js
     Example: foveate sessions --store agent.db
     """
     with reported(), opened(store, system) as found:
-        infos = found.sessions()
+        # Behind SQLAlchemy, for which `--help` must not wait.
+        from foveate.inspect.sessions import list_sessions
+
+        sessions = list_sessions(found).sessions
+        say_held(found)
         if as_json:
-            print_json([facts(info) for info in infos])
+            print_json([facts(one) for one in sessions])
             return
-        if not infos:
+        if not sessions:
             typer.echo(f"No sessions in {found} yet. `foveate import FILE` brings one, or your program:")
             typer.echo(f"  foveate.Session.open({found}, 'my-session')")
             return
-        _print(infos)
+        _print(sessions)
 
 
-def facts(info: SessionInfo) -> dict[str, Any]:
+def facts(summary: SessionSummary) -> dict[str, Any]:
     """What is known of a session, for machines."""
+    info = summary.info
     return {
         "session_id": info.session_id,
         "title": info.title,
@@ -45,15 +50,18 @@ def facts(info: SessionInfo) -> dict[str, Any]:
         "last_activity_at": info.last_activity_at.isoformat(),
         "vault": info.vault_name,
         "tags": info.tags,
+        "model": summary.model,
+        "cost": summary.cost,
     }
 
 
-def _print(infos: list[SessionInfo]) -> None:
+def _print(sessions: list[SessionSummary]) -> None:
     columns: dict[str, Kind] = {
         "session": "name",
         "messages": "number",
         "tokens": "number",
         "calls": "number",
+        "input cost": "number",
         "last activity": "name",
         "title": "words",
         "tags": "words",
@@ -61,8 +69,9 @@ def _print(infos: list[SessionInfo]) -> None:
     rows = [
         (
             *(shown(info.session_id), f"{info.messages:,}", f"{info.tokens:,}", f"{info.calls:,}"),
-            *(ago(info.last_activity_at), shown(info.title), tagged(info.tags)),
+            *(f"${cost:,.4f}" if cost is not None else "", ago(info.last_activity_at)),
+            *(shown(info.title), tagged(info.tags)),
         )
-        for info in infos
+        for info, cost in ((one.info, one.cost) for one in sessions)
     ]
     print_table(columns, rows)

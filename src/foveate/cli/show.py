@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foveate.cli.compile import Target, To, print_request
 from foveate.cli.output import AsJson, Kind, print_json, print_table, say
-from foveate.cli.phrases import ago, at, shown, tagged
+from foveate.cli.phrases import ago, at, count, shown, tagged
 from foveate.cli.sessions import facts
 from foveate.cli.source import reported
-from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened
-from foveate.errors import ConfigError
+from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened, say_held
+from foveate.errors import ConfigError, UnknownReferenceError
 
 if TYPE_CHECKING:
+    from foveate.inspect.calls import Call
+    from foveate.inspect.costs import SessionCosts
+    from foveate.inspect.rates import RequestCost, Unit
     from foveate.store import SessionInfo, Store
-    from foveate.store.housekeeping import CallSummary
 
 _FIRST = 5
 _MANY = 40
@@ -42,64 +44,75 @@ def show_command(
             raise ConfigError(f"`--to {to}` prints one call; say which with `--call N`")
         with opened(store, system) as found:
             info = found.session(session)
+            say_held(found, session)
             if call is not None:
                 _print_call(found, info, call, to, as_json=as_json)
-            elif to is Target.json or as_json:
-                calls = [_call_facts(one) for one in _calls(found, info)]
-                print_json({**facts(info), "calls": calls})
             else:
-                _print_session(found, info, full=full)
+                _show_session(found, info, full=full, as_json=to is Target.json or as_json)
 
 
-def _calls(store: Store, info: SessionInfo) -> list[CallSummary]:
+def _show_session(store: Store, info: SessionInfo, *, full: bool, as_json: bool) -> None:
     # Behind SQLAlchemy, for which `--help` must not wait.
-    from foveate.store.housekeeping import call_summaries
+    from foveate.inspect.calls import read_calls
+    from foveate.inspect.session_costs import read_session_costs
+    from foveate.inspect.sessions import SessionSummary
 
-    return call_summaries(store, info)
+    calls, costs = read_calls(store, info), read_session_costs(store, info)
+    if as_json:
+        dollars = costs.dollars
+        listed = [one.as_dict(dollars.get(one.number)) for one in calls]
+        summary = SessionSummary(info=info, cost=sum(dollars.values()) if dollars else None)
+        print_json({**facts(summary), "costs": costs.as_dict(), "calls": listed})
+    else:
+        _print_session(info, calls, costs, full=full)
 
 
 def _print_call(store: Store, info: SessionInfo, number: int, to: Target | None, *, as_json: bool) -> None:
     # Behind SQLAlchemy, for which `--help` must not wait.
+    from foveate.inspect.calls import read_call
+    from foveate.inspect.session_costs import read_session_costs
     from foveate.session.durable import recorded_call
 
     view = recorded_call(store, info, number)
-    recorded = next((one for one in _calls(store, info) if one.number == number), None)
-    numbers = _call_facts(recorded) if recorded is not None else {"call": number}
+    try:
+        numbers = read_call(store, info, number).as_dict(read_session_costs(store, info).dollars.get(number))
+    except UnknownReferenceError:
+        # It is held in a file until the store can be written, and only there.
+        numbers = {"call": number}
     print_request(view, to, numbers, as_json=as_json)
     say(f"call {number}: computed again from the log; its hash {view.payload_sha256[:12]} matches the record")
 
 
-def _call_facts(call: CallSummary) -> dict[str, Any]:
-    return {
-        "call": call.number,
-        "recorded_at": call.recorded_at.isoformat(),
-        "strategy": call.strategy,
-        "model": call.model,
-        "tokens": call.tokens,
-        "budget": call.budget,
-        "predicted_cached": call.predicted_cached,
-        "reported_input": call.reported_input,
-        "reported_cached": call.reported_cached,
-        "fates": {fate: {"items": items, "tokens": tokens} for fate, (items, tokens) in call.fates.items()},
-        "tags": call.tags,
-        "payload_sha256": call.payload_sha256,
-    }
-
-
-def _print_session(store: Store, info: SessionInfo, *, full: bool) -> None:
+def _print_session(info: SessionInfo, calls: list[Call], costs: SessionCosts, *, full: bool) -> None:
     title = shown(info.title)
     typer.echo(f"{shown(info.session_id)} · {title}" if title else shown(info.session_id))
     typer.echo(f"{info.messages:,} messages · {info.tokens:,} tokens · {info.calls:,} calls · {info.events:,} events")
     typer.echo(f"begun {at(info.created_at)} · last activity {ago(info.last_activity_at)} · vault {info.vault_name}")
     if info.tags:
         typer.echo(f"tags: {tagged(info.tags)}")
-    calls = _calls(store, info)
+    _print_costs(costs)
     if calls:
         typer.echo("")
         _print_calls(calls, full=full)
 
 
-def _print_calls(calls: list[CallSummary], *, full: bool) -> None:
+def _print_costs(costs: SessionCosts) -> None:
+    if not costs.calls:
+        return
+    if costs.known_calls:
+        known = f"{costs.reported_calls:,} of {count(costs.known_calls, 'call')} as the provider reported"
+        typer.echo(f"input: {_cost(costs.sent, costs.unit)} · {known}")
+    else:
+        typer.echo(f"input: not recorded · {count(len(costs.calls), 'call')}")
+    typer.echo(f"untouched history: {_cost(costs.untouched, costs.unit)}")
+
+
+def _cost(cost: RequestCost, unit: Unit) -> str:
+    money = f"${cost.cost:,.4f}" if unit == "USD" else f"as much as {cost.cost:,.0f} plain input tokens"
+    return f"{cost.tokens:,} tokens, {100 * (cost.cached_share or 0):.1f}% cached, {money}"
+
+
+def _print_calls(calls: list[Call], *, full: bool) -> None:
     columns: dict[str, Kind] = {
         "call": "number",
         "when": "name",
@@ -120,11 +133,11 @@ def _print_calls(calls: list[CallSummary], *, full: bool) -> None:
     typer.echo("predicted, reported: tokens expected in the provider's cache, and found there")
 
 
-def _call_row(call: CallSummary) -> tuple[str, ...]:
+def _call_row(call: Call) -> tuple[str, ...]:
     limit = f" of {call.budget:,}" if call.budget is not None else ""
     return (
         str(call.number),
-        at(call.recorded_at),
+        at(call.time),
         f"{call.tokens:,}{limit}",
         f"{call.predicted_cached:,}",
         f"{call.reported_cached:,}" if call.reported_cached is not None else "-",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -14,21 +13,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foveate.cli.output import say_error
 from foveate.cli.phrases import count, shown
-from foveate.cli.store import opened
+from foveate.cli.store import opened, say_held
 from foveate.errors import BudgetError, ConfigError, FoveateError, StoreError, UnknownReferenceError
 
 if TYPE_CHECKING:
-    from foveate.importers.reading import Recorded, Skipped
+    from foveate.importers.reading import Recorded, SizeLimits, Skipped
     from foveate.importers.recording import Recording
     from foveate.store import SessionInfo, Store
 
 # Exit codes: 0 done, 1 the input cannot be used, 2 the command was called wrongly, 3 the budget cannot be met,
-# 4 what was checked has defects.
+# 4 what was checked has defects, 5 another process locks the store, so that it could not be checked.
 BAD_INPUT = 1
 BAD_CALL = 2
 NO_ROOM = 3
 DEFECTS = 4
+BUSY = 5
 
 _LISTED = 8
 
@@ -126,29 +127,30 @@ def on_disk(source: str) -> Path | None:
 
 
 @contextmanager
-def standard_input(*, lenient: bool) -> Generator[Recorded, None, None]:
+def standard_input(*, lenient: bool, limits: SizeLimits | None = None) -> Generator[Recorded, None, None]:
     """What comes through standard input, aside: telling its format takes more than one look."""
     # Not on top: `--help` and other commands need not wait for it.
-    from foveate.importers.reading import Recorded
+    from foveate.importers.reading import DEFAULT_LIMITS, Recorded, copy_log
 
+    limits = limits or DEFAULT_LIMITS
     with TemporaryFile() as spool:
-        shutil.copyfileobj(sys.stdin.buffer, spool)
-        yield Recorded(name="standard input", file=spool, lenient=lenient)
+        copy_log(sys.stdin.buffer, spool, "standard input", limits)
+        yield Recorded(name="standard input", file=spool, lenient=lenient, limits=limits)
 
 
 @contextmanager
 def _opened_log(path: Path, source: str, *, lenient: bool) -> Generator[Recorded, None, None]:
     # Not on top: `--help` and other commands need not wait for it.
-    from foveate.importers.reading import Recorded, opened
+    from foveate.importers.reading import DEFAULT_LIMITS, Recorded, copy_log, opened
 
     if path.is_dir():
         raise FoveateError(f"{source!r} is a folder; give one log of it, or bring all with `foveate import`")
     with ExitStack() as stack:
-        file = stack.enter_context(opened(path))
+        file = stack.enter_context(opened(path, pipes=True))
         if not file.seekable():
             # Such as `<(command)` of a shell: telling its format takes more than one look.
             spool = stack.enter_context(TemporaryFile())
-            shutil.copyfileobj(file, spool)
+            copy_log(file, spool, source, DEFAULT_LIMITS)
             file = spool
         yield Recorded(name=source, file=file, path=path if path.is_file() else None, lenient=lenient)
 
@@ -156,13 +158,9 @@ def _opened_log(path: Path, source: str, *, lenient: bool) -> Generator[Recorded
 def _chosen(log: Recorded, format: str, session: str | None) -> Material:
     """The session of a log that is meant."""
     # Not on top: `--help` and other commands need not wait for it.
-    from foveate.importers.detection import importer_for
-    from foveate.importers.recording import recordings
+    from foveate.importers.detection import read_sessions
 
-    importer = importer_for(log, format)
-    found = {recording.session: recording for recording in recordings(importer.read(log), importer.name)}
-    if not found:
-        raise FoveateError(f"{log.name}: there is no message in it")
+    found = {recording.session: recording for recording in read_sessions(log, format)}
     if session is None and len(found) == 1:
         return Material(next(iter(found.values())), log.skipped)
     if session in found:
@@ -186,6 +184,7 @@ def _in_store(source: str, store: str | None, system: str | None) -> Generator[M
             raise UnknownReferenceError(f"{source!r} is no file, and {error}") from error
         except StoreError as error:
             raise type(error)(f"cannot read {source!r}: there is no such file, and {error}") from error
+        say_held(found, source)
         events = found.reader(info).events(0, info.events)
         yield Material(recording_of(source, events), store=found, info=info)
 
@@ -203,5 +202,5 @@ def _sample() -> Recording:
 
 
 def _fail(error: FoveateError, code: int) -> None:
-    typer.secho(f"foveate: {error}", err=True, fg=typer.colors.RED)
+    say_error(str(error))
     raise typer.Exit(code)

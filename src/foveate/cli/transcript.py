@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foveate.cli.output import Output, say, write_bytes
 from foveate.cli.source import reported
-from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened
+from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened, say_held
 
 
 def transcript_command(
@@ -22,5 +22,6 @@ def transcript_command(
         events = found.reader(info).events(0, info.events)
         transcript = Transcript()
         write_bytes((transcript.chunk(event).encode() for event in events), output)
+        say_held(found, session)
         if output is not None:
             say(f"wrote the transcript of {info.session_id!r} to {output}")

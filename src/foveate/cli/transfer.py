@@ -10,7 +10,7 @@ import typer
 from foveate.cli.output import Output, say, write_bytes
 from foveate.cli.phrases import count, shown
 from foveate.cli.source import BAD_INPUT, reported
-from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened
+from foveate.cli.store import SessionId, StorePlace, SystemPlace, opened, say_held
 from foveate.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def export_command(
 
         info = found.session(session)
         write_bytes(export_lines(found, info), output)
+        say_held(found, session)
         if output is not None:
             say(f"wrote {count(info.events, 'event')} to {output}")
 
@@ -60,6 +61,7 @@ def fork_command(
         from foveate.store.housekeeping import fork
 
         info = found.session(session)
+        say_held(found, session)
         name = new_id if new_id is not None else _free_name(found, session, at)
         typer.echo(f"forked {shown(session)!r} as {said(fork(found, info, name, at=at))}")
 

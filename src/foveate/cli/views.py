@@ -61,11 +61,11 @@ def last_view(material: Material, how: How, *, replay: bool) -> CompiledContext:
         *_, view = _replayed(material, how)
         return view
     # Not on top: `--help` and other commands need not wait for it.
-    from foveate.session.replaying import taken
+    from foveate.session.replaying import next_view, taken
 
     session = _session(material, how)
     taken(session, material.recording)
-    return session.compile()
+    return next_view(session)
 
 
 def view_before(material: Material, how: How, step: int, *, replay: bool) -> CompiledContext:
@@ -79,12 +79,12 @@ def view_before(material: Material, how: How, step: int, *, replay: bool) -> Com
     if replay:
         return next(islice(_replayed(material, how), step - 1, None))
     # Not on top: `--help` and other commands need not wait for it.
-    from foveate.session.replaying import taken
+    from foveate.session.replaying import next_view, taken
 
     end = calls[step - 1]
     session = _session(material, how)
     taken(session, recording, 0, end)
-    return session.compile(now=recording.times[end] if end < len(recording.times) else None)
+    return next_view(session, recording.times[end] if end < len(recording.times) else None)
 
 
 def views_of_calls(material: Material, how: How, numbers: list[int]) -> list[CompiledContext]:

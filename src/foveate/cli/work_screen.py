@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+from collections.abc import Mapping, Sequence
 
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -14,7 +14,10 @@ from foveate.agents import Answer
 from foveate.cli.phrases import count
 from foveate.log.events import WorkRecorded
 from foveate.log.messages import ToolCall
-from foveate.log.text import printable
+from foveate.log.text import printable, printable_lines
+from foveate.work.models import Task
+from foveate.workflow.activity import subject_of
+from foveate.workflow.learning import describe_work
 from foveate.workflow.progress import Progress
 
 _MARKS = {"completed": ("✓", "green"), "failed": ("✗", "red"), "in_progress": ("▶", "cyan"), "pending": ("·", "dim")}
@@ -29,17 +32,32 @@ class Screen:
         self._console = Console(highlight=False, soft_wrap=True)
         self._midline = False
 
-    def begin(self, progress: Progress) -> None:
-        """The first lines."""
+    def begin(self, progress: Progress, doing: Mapping[str, str]) -> None:
+        """The first lines; of a run that was stopped, also what its agents were `doing` then."""
         begun = progress.begun
         if begun is not None:
-            self._say(f"{self._run}: {begun.issue.title} · {begun.model} · {begun.repo}", "bold")
+            self._say(f"{self._run}: {begun.issue.title} · {begun.model_alias or begun.model} · {begun.repo}", "bold")
         if progress.plan is not None:
             self._plan(progress)
+        for task, what in doing.items():
+            self._say(f"  {task} was left in {what}" if what.startswith("round") else f"  {task}: {what}", "cyan")
 
     def end(self, progress: Progress) -> None:
         """The last lines."""
         self._plan(progress)
+        if progress.spent:
+            self._say(f"the calls of this run cost ${progress.spent:.4f} so far")
+        if progress.is_planned_only:
+            name = shlex.quote(self._run)
+            self._say(
+                f"planned, and nothing done yet; `foveate work plan {name}` prints the plan, `--edit` changes it, "
+                f"`foveate work resume {name}` goes on",
+                "bold",
+            )
+            return
+        unverified = [task.id for task in _tasks(progress) if task.status == "completed" and progress.denied(task.id)]
+        if unverified:
+            self._say(f"approved though commands were denied: {', '.join(unverified)}; run them yourself", "yellow")
         style = "green" if progress.status == "completed" else "red"
         self._say(
             f"{progress.status}; `foveate work show {shlex.quote(self._run)}` has the sessions of its agents", style
@@ -54,7 +72,9 @@ class Screen:
                 self._say(f"▶ {body.task_id}, round {body.payload['round']}", "bold cyan")
             case "executed":
                 summary = next((one.content for one in body.texts if one.name == "Summary"), "")
-                self._say(f"  done: {_line(summary, 160)}")
+                self._say(f"  done: {_line(describe_work(summary), 300)}")
+                for command in body.payload.get("denied", ()):
+                    self._say(f"    denied, so nobody knows what it would show: {_line(command, 120)}", "yellow")
             case "reviewed":
                 approved = body.payload["approved"]
                 self._say(
@@ -64,7 +84,9 @@ class Screen:
                 for comment in body.payload.get("comments", ()):
                     self._say(f"    - {_line(comment, 200)}")
             case "finished":
-                self._say(f"✓ {body.task_id}", "green")
+                denied = len(body.payload.get("denied", ()))
+                mark = f", approved though {count(denied, 'command')} {'was' if denied == 1 else 'were'} denied"
+                self._say(f"✓ {body.task_id}{mark if denied else ''}", "yellow" if denied else "green")
             case "retried":
                 self._say(f"↻ {body.task_id} gets another chance", "cyan")
             case "failed":
@@ -75,11 +97,11 @@ class Screen:
     def called(self, agent: str, call: ToolCall, /) -> None:
         """An agent calls a tool."""
         if call.name != "run_command":
-            self._say(f"  {agent} → {call.name} {_line(_argument(call), 120)}", "dim")
+            self._say(f"  {agent} → {call.name} {_line(subject_of(call), 120)}", "dim")
             return
         # Of a command every line is shown as it is: somebody may have to answer for it.
         self._say(f"  {agent} → {call.name}")
-        for line in _argument(call).split("\n"):
+        for line in subject_of(call).split("\n"):
             self._say(f"    │ {line}")
 
     def answered(self, agent: str, call: ToolCall, answer: Answer, /) -> None:
@@ -90,7 +112,8 @@ class Screen:
     def wrote(self, text: str, /) -> None:
         """A model wrote a piece of text."""
         if self._console.is_terminal:
-            self._console.print(Text(text, style="dim italic"), end="")
+            # Somebody may have to allow what is shown below it.
+            self._console.print(Text(printable_lines(text), style="dim italic"), end="")
             self._midline = not text.endswith("\n")
 
     async def allows(self, command: str, /) -> bool:
@@ -111,10 +134,11 @@ class Screen:
             signal.signal(signal.SIGINT, waiting)
 
     def _plan(self, progress: Progress) -> None:
-        for task in progress.plan.tasks if progress.plan is not None else ():
+        for task in _tasks(progress):
             mark, style = _MARKS[task.status]
             needs = f" (after {', '.join(task.dependencies)})" if task.dependencies else ""
-            self._say(f"{mark} {task.id}: {_line(task.description, 90)}{needs}", style)
+            denied = " (commands were denied)" if task.status == "completed" and progress.denied(task.id) else ""
+            self._say(f"{mark} {task.id}: {_line(task.description, 90)}{needs}{denied}", style)
 
     def _say(self, line: str, style: str = "") -> None:
         if self._midline:
@@ -123,15 +147,8 @@ class Screen:
         self._console.print(Text(printable(line), style=style))
 
 
-def _argument(call: ToolCall) -> str:
-    """What a call is about."""
-    try:
-        given = msgspec.json.decode(call.arguments or "{}")
-    except msgspec.DecodeError:
-        given = call.arguments
-    if isinstance(given, dict):
-        given = next((value for value in given.values() if isinstance(value, str)), "")
-    return str(given)
+def _tasks(progress: Progress) -> Sequence[Task]:
+    return progress.plan.tasks if progress.plan is not None else ()
 
 
 def _line(text: str, most: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,12 +17,15 @@ from foveate.agents.driver import OnText
 from foveate.cli.knowledge import known_if_any
 from foveate.cli.output import print_table, print_text
 from foveate.cli.phrases import shown
+from foveate.cli.work_run import DescribedRun
+from foveate.knowledge.debugging import debug_printer
 from foveate.knowledge.project import project_of
 from foveate.lab.config import config_at
 from foveate.log.state import AgentState
 from foveate.session import Session
 from foveate.store import SessionInfo
 from foveate.wire.format import Request
+from foveate.work.models import Task
 from foveate.work.plan import TaskDAG
 from foveate.workflow.learning import Learning
 from foveate.workflow.progress import Begun, Progress
@@ -36,56 +40,79 @@ def print_views(begun: Begun, plan: TaskDAG | None, store: str | None = None, sy
     project = project_of(Path(begun.repo), begun.project or None)
     with known_if_any(store, system, project) as knowledge:
         domains = config_at(start=Path(begun.repo)).domains
-        learning = Learning(knowledge=knowledge, run="", domains=domains) if knowledge is not None else None
+        learning = (
+            Learning(knowledge=knowledge, run="", domains=domains, on_debug=debug_printer(os.environ))
+            if knowledge is not None
+            else None
+        )
         _print_views(begun, plan, learning)
 
 
-def print_progress(run: str, status: str, progress: Progress, sessions: Sequence[SessionInfo]) -> None:
+def print_progress(run: DescribedRun) -> None:
     """Print the tasks of a run and the sessions of its agents."""
-    begun = progress.begun
+    progress, begun = run.progress, run.progress.begun
     title = begun.issue.title if begun is not None else ""
-    typer.echo(f"{shown(run)}: {shown(title)} · {status}")
+    spent = f" · ${progress.spent:.4f}" if progress.spent else ""
+    typer.echo(f"{shown(run.name)}: {shown(title)} · {run.status}{spent}")
     tasks = progress.plan.tasks if progress.plan is not None else ()
     if tasks:
         rows = [
-            [shown(task.id), task.status, str(_rounds(progress, task.id)), shown(task.description)] for task in tasks
+            [shown(task.id), _standing(progress, task), str(_rounds(progress, task.id)), shown(task.description)]
+            for task in tasks
         ]
         print_table({"task": "name", "status": "name", "rounds": "number", "what": "words"}, rows)
+    for task_id, doing in run.doing.items():
+        print_text(f"{task_id}: {doing}")
     for task in tasks:
         if task.status == "failed":
             print_text(f"{task.id}: {progress.reason(task.id)}")
-    if sessions:
-        typer.echo("")
-        rows = [
-            [shown(info.session_id), str(info.calls), f"{info.tokens:,}"]
-            for info in sorted(sessions, key=lambda info: info.created_at)
-        ]
-        print_table({"session": "name", "calls": "number", "tokens": "number"}, rows)
-        asked = next((info for info in sessions if info.calls), None)
-        if asked is not None:
-            typer.echo(f"look at a call with `foveate explain {shlex.quote(shown(asked.session_id))} --call 1`")
+        for command in progress.denied(task.id):
+            print_text(f"{task.id}: denied, so not run: {shown(command)}")
+    if run.sessions:
+        _print_sessions(run.sessions)
 
 
-def as_data(run: str, status: str, progress: Progress, sessions: Sequence[SessionInfo]) -> dict[str, Any]:
+def _print_sessions(sessions: Sequence[SessionInfo]) -> None:
+    typer.echo("")
+    rows = [
+        [shown(info.session_id), str(info.calls), f"{info.tokens:,}"]
+        for info in sorted(sessions, key=lambda info: info.created_at)
+    ]
+    print_table({"session": "name", "calls": "number", "tokens": "number"}, rows)
+    asked = next((info for info in sessions if info.calls), None)
+    if asked is not None:
+        typer.echo(f"look at a call with `foveate explain {shlex.quote(shown(asked.session_id))} --call 1`")
+
+
+def as_data(run: DescribedRun) -> dict[str, Any]:
     """The same for machines."""
+    progress = run.progress
     tasks = progress.plan.tasks if progress.plan is not None else ()
     return {
-        "run": run,
-        "status": status,
+        "run": run.name,
+        "status": run.status,
+        "cost_usd": round(progress.spent, 6),
+        "doing": dict(run.doing),
         "tasks": [
             {
                 **msgspec.to_builtins(task),
                 "status": task.status,
                 "rounds": _rounds(progress, task.id),
                 "reason": progress.reason(task.id),
+                "denied_commands": list(progress.denied(task.id)),
             }
             for task in tasks
         ],
         "sessions": [
             {"session": info.session_id, "calls": info.calls, "tokens": info.tokens, "tags": info.tags}
-            for info in sessions
+            for info in run.sessions
         ],
     }
+
+
+def _standing(progress: Progress, task: Task) -> str:
+    denied = task.status == "completed" and progress.denied(task.id)
+    return f"{task.status}, commands denied" if denied else task.status
 
 
 def _print_views(begun: Begun, plan: TaskDAG | None, learning: Learning | None) -> None:

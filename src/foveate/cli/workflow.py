@@ -34,6 +34,10 @@ def run_command(
     budget: Annotated[
         int | None, typer.Option("--budget", metavar="TOKENS", min=500, help="The most input tokens of a request.")
     ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", help="Also show steps with a helper what this project knows."),
+    ] = None,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -45,7 +49,7 @@ def run_command(
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.cli.workflow_run import carry_out, print_previews
 
-        given = {"model": model, "budget": budget}
+        given = {"model": model, "budget": budget, "project": project}
         if dry_run:
             print_previews(file, vault, given, store=store, system=system, only=step)
         elif not carry_out(file, vault, given, store=store, system=system, only=step):

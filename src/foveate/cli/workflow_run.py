@@ -159,7 +159,10 @@ def _stage(script: Script, chats: Chats, root: Path, answering: Callable[[str | 
 
 def _chats(store: Store, system: str | None, root: Path, script: Script, given: Mapping[str, Any]) -> Chats:
     said = {name: value for name, value in given.items() if value is not None}
-    return chats_of(store, vault=root, system=Path(system) if system else None, given={**script.settings, **said})
+    # Not a setting of chats: whose knowledge the steps with a helper are shown.
+    project = said.pop("project", None)
+    settings = {**script.settings, **said}
+    return chats_of(store, vault=root, system=Path(system) if system else None, given=settings, project=project)
 
 
 def _hold(stack: ExitStack, store: Store, script: Script) -> None:

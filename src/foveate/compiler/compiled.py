@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, overload
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple, overload
 
 from foveate.budget.profiles import CacheRules
 from foveate.budget.window import TokenBudget
 from foveate.compiler.explain import Explanation, explained
 from foveate.compiler.framing import Framing
-from foveate.compiler.payload import PayloadHash, payload_chunks
-from foveate.compiler.recipe import FateCounts
-from foveate.compiler.reduction import PassRecord
+from foveate.compiler.payload import WIRE, payload_chunks, payload_hash
+from foveate.compiler.recipe import fate_counts
+from foveate.compiler.reduction import Reduced
 from foveate.compiler.triggers import Decision, cold_reason
 from foveate.errors import ConfigError
-from foveate.log.events import Body, ReflectionRecorded, SummaryRecorded
+from foveate.log.events import Body, CallRecorded, PassRecord, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
-from foveate.log.messages import Message
+from foveate.log.kept import Place
+from foveate.log.messages import Message, has_content
+from foveate.log.quoting import flatten_text, mark_lines, neutralize_text, quote_name
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.views.ledger import Failure
-from foveate.views.timeline import Timeline, common_prefix
+from foveate.views.projection import Projection, SentPrefix, common_prefix
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS, to_objects
 
-if TYPE_CHECKING:
-    from foveate.compiler.reduction import Reduced
+_UNRECORDED: Final = ("stages", "cache rules", "corrected tokens")
+
+
+class Made(NamedTuple):
+    """What a compile made of a state, or what was recorded of one."""
+
+    strategy: str
+    framing: Framing
+    # The history before this compile, as the passes of every request left it, and what the reductions made of it.
+    before: tuple[Item, ...]
+    requested: tuple[Item, ...]
+    reduced: Reduced
+    budget: TokenBudget | None
+    decision: Decision | None
+    cache: CacheRules
+    wire: int = WIRE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledContext:
     """One request to a model: valid, within budget, explainable line by line.
 
-    `proposed` holds the events that a caller must append for the reductions in it to last.
+    `proposed` holds the events that a caller must append for the reductions in it to last. Whatever is appended to the
+    log later, by whichever thread, changes nothing in it. A past call is the same, made of its record.
     """
 
     state: AgentState = field(repr=False)
@@ -47,46 +67,72 @@ class CompiledContext:
     predicted_cached: int
     cache: CacheRules = field(repr=False)
     payload_sha256: str
-    _items: list[Item] = field(repr=False)
-    length: int
-    _before: list[Item] = field(repr=False)
-    _timeline: Timeline = field(repr=False)
+    # How the request is written and hashed: calls of 0.1 are given as it wrote them.
+    wire: int = field(repr=False)
+    # The history in this request, each item naming what it came from; as it stood before this compile; and as the
+    # passes of every request left it, which is all that any model may read of it. The latter is not recorded of a past
+    # call that also reduced the history: there it may be as it stood before.
+    items: tuple[Item, ...] = field(repr=False)
+    before: tuple[Item, ...] = field(repr=False)
+    requested: tuple[Item, ...] = field(repr=False)
+    # For each fate how many items of this request have it, and their tokens.
+    fates: Mapping[str, tuple[int, int]] = field(repr=False)
+    # How many items the previous call began with in common.
     shared: int = field(repr=False)
+    projection: Projection = field(repr=False)
+    # What the compile found out about this request, for the one of the next call.
+    prefix: SentPrefix | None = field(default=None, repr=False)
+    # The request passes that have seen every message by now.
+    asked: tuple[str, ...] = field(default=(), repr=False)
+    # What was recorded of the call, if this is a past one: it is given as it was sent, whatever is refused today.
+    record: CallRecorded | None = field(default=None, repr=False)
+    # Where the record of the call is: in the "store", "held" in a file until the store can be written, or in the
+    # "memory" of this process, if that file fails, too. None without a store, for a preview, and for a rebuilt call.
+    recorded_in: Place | None = None
 
     @classmethod
-    def of(
-        cls,
-        state: AgentState,
-        strategy: str,
-        framing: Framing,
-        timeline: Timeline,
-        before: list[Item],
-        reduced: Reduced,
-        budget: TokenBudget | None,
-        decision: Decision | None,
-        cache: CacheRules,
-    ) -> CompiledContext:
-        """The compiled context of what a compile found."""
-        shared, predicted = _predicted(state, timeline, framing, reduced.items, cache)
-        payload: PayloadHash = timeline.memo.setdefault("payload", PayloadHash())
+    def of(cls, state: AgentState, projection: Projection, made: Made, *, is_verified: bool) -> CompiledContext:
+        """The compiled context of what a compile made of a state."""
+        framing, items = made.framing, made.reduced.items
+        known = sent_before(items, projection) if state.override is None else None
+        shared, predicted = _predicted(state, projection, framing, items, made.cache)
+        payload = payload_hash(framing, items, known, made.wire)
+        fates = MappingProxyType(fate_counts(items, known))
         return cls(
             state=state,
-            strategy=strategy,
-            number=timeline.calls + 1,
+            strategy=made.strategy,
+            number=projection.calls + 1,
             framing=framing,
-            tokens=framing.tokens + timeline.tokens_of(reduced.items),
-            budget=budget,
-            decision=decision,
-            records=reduced.records,
-            proposed=reduced.proposed,
+            tokens=framing.tokens + projection.tokens_of(items),
+            budget=made.budget,
+            decision=made.decision,
+            records=made.reduced.records,
+            proposed=made.reduced.proposed,
             predicted_cached=predicted,
-            cache=cache,
-            payload_sha256=payload.of(framing, reduced.items, timeline),
-            _items=reduced.items,
-            length=len(reduced.items),
-            _before=before,
-            _timeline=timeline,
+            cache=made.cache,
+            payload_sha256=payload.sha256,
+            wire=made.wire,
+            items=items,
+            before=made.before,
+            requested=made.requested,
+            fates=fates,
             shared=shared,
+            projection=projection,
+            asked=made.reduced.asked,
+            prefix=SentPrefix(
+                payload_sha256=payload.sha256,
+                count=len(items),
+                hash=payload.hash,
+                wire=made.wire,
+                system=framing.system,
+                forms=framing.forms,
+                tools=framing.tools,
+                response_format=framing.response_format,
+                before=framing.before,
+                framing_tokens=framing.base,
+                fates=fates,
+                pins=tuple(projection.pins) if is_verified else None,
+            ),
         )
 
     @property
@@ -100,50 +146,53 @@ class CompiledContext:
         return self.state.sections
 
     @property
-    def items(self) -> tuple[Item, ...]:
-        """The history in this request, each item naming what it came from."""
-        return tuple(self._items[: self.length])
-
-    @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of this request without the system prompt, in order."""
         return (*self.framing.before, *(item.message for item in self.items), *self.framing.after)
 
     @property
-    def fates(self) -> dict[str, tuple[int, int]]:
-        """For each fate how many items of this request have it, and their tokens."""
-        counts: FateCounts = self._timeline.memo.setdefault("fates", FateCounts())
-        return counts.of(self._items, self._timeline)
+    def is_empty(self) -> bool:
+        """Whether nothing in this request says anything: no provider takes it."""
+        return not self.framing.system and not any(
+            has_content(part) for message in self.messages for part in message.parts
+        )
 
     @property
     def logged(self) -> int:
         """The tokens of all messages of the log, as they were said."""
-        return self._timeline.logged
-
-    @property
-    def before(self) -> tuple[Item, ...]:
-        """The history as it stood before the reductions in this view."""
-        return tuple(self._before)
+        return self.projection.logged
 
     @property
     def previous_summary(self) -> SummaryRecorded | None:
         """The newest summary that a summarizer wrote."""
-        return self._timeline.summary
+        return self.projection.summary
 
     @property
     def reflections(self) -> tuple[ReflectionRecorded, ...]:
         """The newest reflections on the session."""
-        return self._timeline.reflections
+        return self.projection.reflections
 
     @property
     def failures(self) -> tuple[Failure, ...]:
         """The newest tool executions that failed, settled or not."""
-        return tuple(self._timeline.ledger.failures)
+        return self.projection.ledger.failures
+
+    @property
+    def unrecorded(self) -> tuple[str, ...]:
+        """What of a past call is not known, as 0.1 did not record it."""
+        if not self._is_of_0_1:
+            return ()
+        # Why something was reduced stands in the event of the reduction, too; why nothing was, stands nowhere.
+        return _UNRECORDED if self.decision is not None else ("decision", *_UNRECORDED)
+
+    @property
+    def _is_of_0_1(self) -> bool:
+        return self.record is not None and self.record.cache is None
 
     @property
     def payload(self) -> bytes:
         """The request as canonical bytes; `payload_sha256` is their hash."""
-        return b"".join(payload_chunks(self.framing, self._items, self.length))
+        return b"".join(payload_chunks(self.framing, self.items, self.wire))
 
     @property
     def breakpoints(self) -> tuple[int, ...]:
@@ -152,24 +201,26 @@ class CompiledContext:
         The end of the digests, the end of what the previous call sent, and the last message; the mark behind the
         system prompt is not counted.
         """
+        if self.record is not None and not self._is_of_0_1:
+            return self.record.marks
         wanted = max(0, self.cache.breakpoints - 1)
         offset = len(self.framing.before)
-        digests = [index for index in range(self.length) if self._items[index].is_digest]
-        ends = [*digests[-1:], self.shared - 1, self.length - 1]
+        digests = [index for index, item in enumerate(self.items) if item.is_digest]
+        ends = [*digests[-1:], self.shared - 1, len(self.items) - 1]
         marks = sorted({offset + end for end in ends if end >= 0})
         return tuple(marks[len(marks) - min(wanted, len(marks)) :])
 
     def position(self, message_id: str) -> int | None:
         """The place of a message in the log."""
-        return self._timeline.position(message_id)
+        return self.projection.position(message_id)
 
     def count(self, message: Message) -> int:
         """The tokens of a message as it was recorded."""
-        return self._timeline.count(message)
+        return self.projection.count(message)
 
     def count_text(self, text: str) -> int:
         """The tokens of a text."""
-        return self._timeline.counter.count(text)
+        return self.projection.counter.count(text)
 
     @property
     def request(self) -> Request:
@@ -178,18 +229,23 @@ class CompiledContext:
         return Request(
             messages=self.messages,
             system=framing.system,
+            forms=framing.forms,
             tools=framing.tools,
             response_format=framing.response_format,
             marks=self.breakpoints,
             mark_system=self.cache.breakpoints > 0,
+            opens_empty=self._is_of_0_1,
+            rewritten=any(not item.is_unreduced for item in self.items),
+            wire=self.wire,
         )
 
     def to(self, format: str) -> Any:
         """The request as a provider or framework wants it; a list of messages for "openai", one string for "text".
 
-        For "anthropic", "gemini" and "openai-responses": the keywords of a call, such as `system` and `messages`, with
-        the response format where the provider has one (Anthropic has none). For "pydantic-ai" and "langchain": lists of
-        their own message objects.
+        "openai-compatible" is for other servers that speak OpenAI's language: it gives their own fields back too. For
+        "anthropic", "gemini" and "openai-responses": the keywords of a call, such as `system` and `messages`, with the
+        response format where the provider has one (Anthropic has none). For "pydantic-ai" and "langchain": lists of
+        their own message objects. A request without a message is refused where a provider needs one.
         """
         if format == "text":
             return _as_text(self)
@@ -203,34 +259,51 @@ class CompiledContext:
     def explain(self, *, json: Literal[True]) -> dict[str, Any]: ...
     def explain(self, *, json: bool = False) -> Explanation | dict[str, Any]:
         """What is in, what is not, and why; printable, or as data."""
-        explanation = explained(self, self._timeline.mender.left_out)
+        explanation = explained(self)
         return explanation.as_dict() if json else explanation
 
     def why(self, message_id: str) -> str:
         """In one sentence, what became of a message in this request."""
-        return explained(self, self._timeline.mender.left_out).why(message_id)
+        return explained(self).why(message_id)
+
+
+def sent_before(items: tuple[Item, ...], projection: Projection) -> SentPrefix | None:
+    """What is known of the items that the last call sent, if a request begins with them."""
+    prefix, current = projection.prefix, projection.mender.items
+    if prefix is None or items is current or items[: prefix.count] == current[: prefix.count]:
+        return prefix
+    return None
 
 
 def _predicted(
-    state: AgentState, timeline: Timeline, framing: Framing, items: list[Item], cache: CacheRules
+    state: AgentState, projection: Projection, framing: Framing, items: tuple[Item, ...], cache: CacheRules
 ) -> tuple[int, int]:
     """How many items the previous call began with in common, and the tokens the provider should find cached."""
     if state.override is not None:
         return 0, 0
-    shared, tokens = timeline.shared, timeline.shared_tokens
-    if items is not timeline.mender.items:
-        shared = min(shared, common_prefix(timeline.mender.items, items))
+    shared, tokens = projection.shared, projection.shared_tokens
+    if items is not projection.mender.items:
+        shared = min(shared, common_prefix(projection.mender.items, items))
         tokens = sum(item.tokens for item in items[:shared])
-    if timeline.sent is None or timeline.reframed or cold_reason(timeline, cache, state.now):
+    if projection.sent is None or projection.reframed or cold_reason(projection, cache, state.now):
         return shared, 0
     predicted = framing.fixed + tokens
     return shared, predicted if predicted >= cache.minimum_tokens else 0
 
 
+# How a block begins, and a call in it; a note of ours on a result without its call is no block.
+_BLOCK: Final = re.compile(r"\[\s*(?:system|user|assistant|tool)\b(?! result without )|→", re.IGNORECASE)
+
+
 def _as_text(view: CompiledContext) -> str:
-    blocks = [f"[system]\n{view.framing.system}"] if view.framing.system else []
+    """The request for people: whatever a message says, it cannot begin the block of another."""
+    blocks = [f"[system]\n{_within_block(view.framing.system)}"] if view.framing.system else []
     for message in view.messages:
-        calls = [f"→ {call.name} {call.arguments}" for call in message.calls]
-        body = "\n".join(piece for piece in (message.text, *calls) if piece)
-        blocks.append(f"[{message.role} {message.id}]\n{body}")
+        calls = [f"→ {quote_name(call.name)} {flatten_text(call.arguments)}" for call in message.calls]
+        body = "\n".join(piece for piece in (_within_block(message.text), *calls) if piece)
+        blocks.append(f"[{message.role} {flatten_text(message.id)}]\n{body}")
     return "\n\n".join(blocks)
+
+
+def _within_block(text: str) -> str:
+    return mark_lines(neutralize_text(text), _BLOCK)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from foveate.budget.profiles import DEFAULT_RULES, CacheRules
 from foveate.budget.tokens import SplintrCounter, TokenCounter
 from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.policy import POLICIES, CompactWhen, Policy
+from foveate.compiler.policy import POLICIES, CompactWhen, Policy, refuse_reducing
 from foveate.compiler.run import Plan, run
 from foveate.log.state import AgentState
+from foveate.views.passes import Pass, PlainPass
 
 
 class Compiler(Protocol):
@@ -26,10 +27,17 @@ class PragmaticCompiler:
 
     counter: TokenCounter = field(default_factory=SplintrCounter)
     cache: CacheRules = DEFAULT_RULES
+    # What runs on every request; there are no others without a budget.
+    passes: tuple[Pass | PlainPass, ...] = ()
+    recipe_name: ClassVar[str] = "pragmatic@1"
+
+    def __post_init__(self) -> None:
+        refuse_reducing(self.passes)
 
     def compile(self, state: AgentState, /) -> CompiledContext:
         """The request for a state."""
-        return run(state, Plan(name="pragmatic", counter=self.counter, policy=POLICIES["default"], cache=self.cache))
+        policy = Policy(name="pragmatic", passes=self.passes)
+        return run(state, Plan(name="pragmatic", counter=self.counter, policy=policy, cache=self.cache))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +48,7 @@ class BudgetAwareCompiler:
     counter: TokenCounter = field(default_factory=SplintrCounter)
     cache: CacheRules = DEFAULT_RULES
     recall_tool: str | None = None
+    recipe_name: ClassVar[str] = "budget-aware@1"
 
     def compile(self, state: AgentState, /) -> CompiledContext:
         """The request for a state."""
@@ -66,6 +75,7 @@ class PipelineCompiler:
     cache: CacheRules = DEFAULT_RULES
     compact_when: CompactWhen | None = None
     recall_tool: str | None = None
+    recipe_name: ClassVar[str] = "pipeline@1"
 
     def compile(self, state: AgentState, /) -> CompiledContext:
         """The request for a state."""

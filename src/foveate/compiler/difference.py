@@ -158,5 +158,7 @@ def _touches(reduction: ReductionRecorded, item_id: str, before: CompiledContext
     if any(isinstance(place, Kept) and place.id == item_id for place in reduction.layout):
         return False
     order = {item.id: index for index, item in enumerate(before.items)}
-    # What stands behind the last item of a layout stays as it was.
+    # What stands before and behind a layout stays as it was.
+    if order.get(reduction.behind, -1) >= order[item_id]:
+        return False
     return order.get(reduction.last, len(order)) >= order[item_id]

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
 from foveate.errors import UnknownReferenceError
 from foveate.log.events import (
     AccessRecorded,
@@ -15,6 +17,7 @@ from foveate.log.events import (
     MessageAppended,
     Placed,
     ReductionRecorded,
+    Tagged,
 )
 from foveate.log.items import Fate, Item, Line
 from foveate.log.messages import Message
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from foveate.compiler.compiled import CompiledContext
 
 _PREVIEW: Final = 80
+# Of a message that left with a digest that stood for it, and of 0.1's reductions.
+_LAST_RESORT: Final = "truncate"
 # A long output is not read for its first words.
 _LOOKED_AT: Final = 1_000
 
@@ -98,6 +103,17 @@ class Explanation:
     diagnostics: tuple[str, ...]
     sections: tuple[SectionRecord, ...] = ()
     accesses: tuple[AccessRecord, ...] = ()
+    # The agent that was asked, and the strategy that decided which sections it sees; None outside of agents' sessions.
+    agent: str | None = None
+    context_strategy: str | None = None
+    # Where the record of the call is; see `CompiledContext.recorded_in`.
+    recorded_in: str | None = None
+    # The tokens that the provider will probably count, by what it reported so far; None without a budget.
+    corrected: int | None = None
+    # The messages behind which a provider that wants cache marks gets one.
+    cache_marks: tuple[str, ...] = ()
+    # What is not known of a past call because the version that recorded it did not record that.
+    unrecorded: tuple[str, ...] = ()
 
     def why(self, message_id: str) -> str:
         """In one sentence, what became of a message."""
@@ -135,12 +151,12 @@ class Explanation:
         yield from renderables(self)
 
 
-def explained(view: CompiledContext, left_out: dict[str, str]) -> Explanation:
+def explained(view: CompiledContext) -> Explanation:
     """The account of a compiled context, found by comparing it with the log."""
     decision = view.decision
     said, bodies = _read(view)
     diagnostics = [body for body in bodies if isinstance(body, DiagnosticRecorded)]
-    fates = tuple(_fates(view, said, left_out, _Made(view, bodies)))
+    fates = tuple(_fates(view, said, _Made(view, bodies)))
     return Explanation(
         call=view.number,
         strategy=view.strategy,
@@ -150,18 +166,38 @@ def explained(view: CompiledContext, left_out: dict[str, str]) -> Explanation:
         predicted_cached=view.predicted_cached,
         trigger=decision.trigger if decision is not None else None,
         reason=decision.reason if decision is not None else None,
-        stages=tuple(asdict(record) for record in view.records),
+        stages=tuple(msgspec.structs.asdict(record) for record in view.records),
         fates=fates,
         items=tuple(_item_record(item, fates, is_cached=at < view.shared) for at, item in enumerate(view.items)),
         diagnostics=tuple(f"{one.code}: {one.text} ({one.subject or one.phase})" for one in diagnostics),
         sections=tuple(_section(one, view) for one in view.sections if one.content.strip()),
         accesses=tuple(_accesses(bodies)),
+        agent=_tag_of(bodies, "agent"),
+        context_strategy=_tag_of(bodies, "strategy"),
+        recorded_in=view.recorded_in,
+        corrected=view.budget.used if view.budget is not None and not view.unrecorded else None,
+        cache_marks=_cache_marks(view),
+        unrecorded=view.unrecorded,
     )
+
+
+def _cache_marks(view: CompiledContext) -> tuple[str, ...]:
+    messages = view.messages
+    return () if view.unrecorded else tuple(messages[index].id for index in view.breakpoints)
 
 
 def _section(section: ContextSection, view: CompiledContext) -> SectionRecord:
     tokens = view.count_text(section.content)
     return SectionRecord(name=section.name, source=section.source, tier=section.tier, tokens=tokens)
+
+
+def _tag_of(bodies: Iterable[Body], name: str) -> str | None:
+    """What the session was last tagged with."""
+    found = None
+    for body in bodies:
+        if isinstance(body, Tagged) and body.call is None and name in body.tags:
+            found = body.tags[name] or None
+    return found
 
 
 def _accesses(bodies: Iterable[Body]) -> Iterator[AccessRecord]:
@@ -187,7 +223,7 @@ class _Made:
     def __init__(self, view: CompiledContext, bodies: Iterable[Body]) -> None:
         self.placed: dict[str, int] = {}
         self._lines: dict[str, dict[str, list[Line]]] = {}
-        self._reductions: list[tuple[int, set[str], int, str]] = []
+        self._reductions: list[tuple[int, set[str], int, dict[str, str]]] = []
         waiting: list[ReductionRecorded] = []
         for body in bodies:
             if isinstance(body, ReductionRecorded):
@@ -201,8 +237,12 @@ class _Made:
         for reduction in reductions:
             kept = {entry.item.id if isinstance(entry, Placed) else entry.id for entry in reduction.layout}
             last = view.position(reduction.last)
-            by = "drop" if "drop" in reduction.passes else "truncate"
-            self._reductions.append((call, kept, last if last is not None else -1, by))
+            # Which items it took, 0.1 did not say.
+            by = {"": next(iter(reduction.dropped), _LAST_RESORT)}
+            by.update((one, name) for name, ids in reduction.dropped.items() for one in ids)
+            if not reduction.behind:
+                # What is done behind something that stays takes nothing out.
+                self._reductions.append((call, kept, last if last is not None else -1, by))
             for entry in reduction.layout:
                 if isinstance(entry, Placed):
                     self.placed[entry.item.id] = call
@@ -219,8 +259,12 @@ class _Made:
     def left_behind(self, message_id: str, order: int) -> tuple[int | None, str]:
         """The call at which a message that nothing stands for was dropped, and the pass that did it."""
         return next(
-            ((call, by) for call, kept, last, by in self._reductions if last >= order and message_id not in kept),
-            (None, "truncate"),
+            (
+                (call, by.get(message_id, by[""]))
+                for call, kept, last, by in self._reductions
+                if last >= order and message_id not in kept
+            ),
+            (None, _LAST_RESORT),
         )
 
 
@@ -258,9 +302,9 @@ def _preview(message: Message) -> str:
     return words if len(words) <= _PREVIEW and len(text) <= _LOOKED_AT else words[: _PREVIEW - 1] + "…"
 
 
-def _fates(view: CompiledContext, said: list[_Said], left_out: dict[str, str], made: _Made) -> Iterator[FateRecord]:
+def _fates(view: CompiledContext, said: list[_Said], made: _Made) -> Iterator[FateRecord]:
     """What became of each message, in the order of the log."""
-    items = view.items
+    items, left_out = view.items, view.projection.mender.left_out
     shown = {item.id: item for item in items}
     covering: dict[int, Item] = {}
     recalled = {line.source: item for item in items if item.fate == "recalled" for line in item.lines}

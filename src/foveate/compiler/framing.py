@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from foveate.budget.accounting import framing_tokens, message_tokens
 from foveate.budget.tokens import TokenCounter
 from foveate.log.context import AgentContext
@@ -12,6 +14,9 @@ from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.sections import CacheTier, ContextSection
 from foveate.log.state import AgentState
 from foveate.log.text import encodable
+from foveate.views.projection import SentPrefix
+
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,29 +24,45 @@ class Framing:
     """System prompt, tools and response format, and the sections before and after the history."""
 
     system: str | None
+    forms: dict[str, Any]
     tools: tuple[dict[str, Any], ...]
     response_format: dict[str, Any] | None
     before: tuple[Message, ...]
     after: tuple[Message, ...]
+    # The tokens of system prompt, tools and response format; with the sections before the history; with all of it.
+    base: int
     fixed: int
     tokens: int
 
+    def begins_like(self, prefix: SentPrefix) -> bool:
+        """Whether requests with this framing begin with the same bytes as that of the last call."""
+        is_same = _is_base_of(prefix, self.system, self.tools, self.response_format) and self.before == prefix.before
+        # They are few; equal ones may have their keys in another order.
+        return is_same and _encode(self.forms) == _encode(prefix.forms)
 
-def framing_of(state: AgentState, counter: TokenCounter) -> Framing:
-    """The framing of a state, counted."""
+
+def framing_of(state: AgentState, counter: TokenCounter, known: SentPrefix | None = None) -> Framing:
+    """The framing of a state, counted; what is `known` of the last call is not counted again."""
     context = state.context
     if state.override is not None:
         return _overridden(context, state.override, counter)
     system = _system(context.system, state.sections)
     before = _sections(state.sections, "stable")
     after = _sections(state.sections, "volatile")
-    fixed = _counted(context, system, counter) + sum(message_tokens(message, counter) for message in before)
+    tools, form = context.tools, context.response_format
+    if known is not None and _is_base_of(known, system, tools, form):
+        base = known.framing_tokens
+    else:
+        base = framing_tokens(counter, system=system, tools=tools, response_format=form)
+    fixed = base + sum(message_tokens(message, counter) for message in before)
     return Framing(
         system=system,
-        tools=context.tools,
-        response_format=context.response_format,
+        forms=_forms(context, state.sections),
+        tools=tools,
+        response_format=form,
         before=before,
         after=after,
+        base=base,
         fixed=fixed,
         tokens=fixed + sum(message_tokens(message, counter) for message in after),
     )
@@ -50,29 +71,51 @@ def framing_of(state: AgentState, counter: TokenCounter) -> Framing:
 def _overridden(context: AgentContext, messages: tuple[Message, ...], counter: TokenCounter) -> Framing:
     """Messages that are sent as they are; what a model may call is no message, and stays."""
     tools, form = context.tools, context.response_format
-    tokens = framing_tokens(counter, system=None, tools=tools, response_format=form)
-    tokens += sum(message_tokens(message, counter) for message in messages)
+    base = framing_tokens(counter, system=None, tools=tools, response_format=form)
+    tokens = base + sum(message_tokens(message, counter) for message in messages)
     return Framing(
-        system=None, tools=tools, response_format=form, before=messages, after=(), fixed=tokens, tokens=tokens
+        system=None,
+        forms={},
+        tools=tools,
+        response_format=form,
+        before=messages,
+        after=(),
+        base=base,
+        fixed=tokens,
+        tokens=tokens,
     )
+
+
+def _is_base_of(
+    prefix: SentPrefix, system: str | None, tools: tuple[dict[str, Any], ...], form: dict[str, Any] | None
+) -> bool:
+    # The same objects: dicts that are equal may still have their keys in another order, and other bytes.
+    return prefix.system == system and prefix.tools is tools and prefix.response_format is form
 
 
 def _system(system: str | None, sections: tuple[ContextSection, ...]) -> str | None:
     """The system prompt with the sections that belong to it."""
-    more = [encodable(one.content).strip() for one in sections if one.tier == "instructions"]
-    return "\n\n".join(text for text in (system, *more) if text) or None
+    return "\n\n".join(text for text in (system, *_instructions(sections)) if text) or None
 
 
-def _counted(context: AgentContext, system: str | None, counter: TokenCounter) -> int:
-    """Tokens of system prompt, tools and response format; counted once as long as they stay the same."""
-    key = ("framing", counter.name)
-    given = (system, context.tools, context.response_format)
-    known = context.log.memo.get(key)
-    if known is not None and known[0] == given:
-        return int(known[1])
-    tokens = framing_tokens(counter, system=system, tools=context.tools, response_format=context.response_format)
-    context.log.memo[key] = (given, tokens)
-    return tokens
+def _instructions(sections: tuple[ContextSection, ...]) -> list[str]:
+    """What the sections add to the system prompt."""
+    texts = (encodable(one.content).strip() for one in sections if one.tier == "instructions")
+    return [text for text in texts if text]
+
+
+def _forms(context: AgentContext, sections: tuple[ContextSection, ...]) -> dict[str, Any]:
+    """The system prompt in the form it was given in, with the sections that belong to it."""
+    more = "\n\n".join(_instructions(sections))
+    if not more:
+        return dict(context.forms)
+    forms: dict[str, Any] = {}
+    for format, given in context.forms.items():
+        if format == "anthropic":
+            forms[format] = [*given, {"type": "text", "text": more}]
+        else:
+            forms[format] = {**given, "parts": [*given["parts"], {"text": more}]}
+    return forms
 
 
 def _sections(sections: tuple[ContextSection, ...], tier: CacheTier) -> tuple[Message, ...]:
@@ -81,4 +124,4 @@ def _sections(sections: tuple[ContextSection, ...], tier: CacheTier) -> tuple[Me
     if not shown:
         return ()
     text = encodable("\n\n".join(f"## {section.name}\n{section.content}" for section in shown))
-    return (text_message(f"sections-{tier}", "user", text, MessageMeta(origin="system")),)
+    return (text_message(f"sections-{tier}", "user", text, MessageMeta(origin="system", kind="sections")),)

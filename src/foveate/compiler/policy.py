@@ -1,83 +1,170 @@
-"""Policies: named bundles of passes, isolation and marks."""
+"""Policies: named bundles of passes and marks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from foveate.budget.window import TokenBudget
 from foveate.errors import ConfigError
+from foveate.invariants import INVARIANTS, Invariant, KeepTurns
 from foveate.log.context import Messages
 from foveate.log.state import AgentState
 from foveate.transforms import (
     Boundary,
+    Cap,
     Distil,
     Drop,
     Fold,
+    Isolation,
     Mask,
     Repair,
+    RestorePins,
+    ShowErrors,
     Summarise,
     Supersede,
     Transparent,
     TrimCalls,
     Truncate,
 )
-from foveate.views.draft import Pass, PlainPass, Shares, pass_name
-from foveate.views.timeline import Timeline
+from foveate.views.draft import Shares
+from foveate.views.passes import Pass, PlainPass, checked_pass, innermost, pass_name, reaches_back, runs_on
+from foveate.views.projection import Projection
 
 CompactWhen = Callable[[AgentState, Messages, TokenBudget], bool]
-When = Callable[[Timeline, TokenBudget], str | None]
+When = Callable[[Projection, TokenBudget], str | None]
 """The reason why a policy's passes are due at this call, whatever they gain; None if they are not."""
 
 PASSES: tuple[Pass | PlainPass, ...] = (
-    Repair(),  # first: every later pass assumes that calls and results are paired
+    Cap(),  # on every request, before it is decided whether to reduce: it may make a reduction unnecessary
+    RestorePins(),  # first in a reduction: what comes back has to be paired, counted and kept by all others
+    Repair(),  # before all that reduce: they assume that calls and results are paired
+    Boundary(),  # right after the repair: it decides what finished turns leave, the others what is left of it
     Supersede(),  # before masking and folding, or stale reads would be previewed and quoted
     Mask(),  # before folding: where it is enough, the exchanges stay
     TrimCalls(),
     Fold(),  # evicts; everything behind it works on the digest it leaves
     Distil(),  # right after folding: fills the digest's room with evidence
     Summarise(),  # after distilling: the ledger is written beside what is quoted, not twice
-    Truncate(),  # last: the guarantee, not the plan
+    Truncate(),  # last of those that take away: the guarantee, not the plan
+    ShowErrors(),  # after all that may have taken an open error away; truncating leaves room for its line
 )
 
 
 class Origin(NamedTuple):
-    """Where a policy was read from: a source, and the hash of what stood there."""
+    """Where a policy was read from: a source, the hash of what stood there, and the name of it, if it is a template."""
 
     source: str
     sha256: str
+    template: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a session's past is reduced.
+    """What is done to a session's past, and when.
 
+    `passes` are all steps in the order in which they run: those for every request, then those of a reduction. If some
+    reduce but no pin could come back, or no open error be shown, `RestorePins` and `ShowErrors` join them.
     `low` is the share of the budget to come down to (None: from the prices). A history may grow by `patience` times
     what is cheapest at the cache's prices before a rewrite is made of its own accord (None: only when it must).
+    The newest `keep_turns` turns stay as they were said, as far as the budget allows.
     `when` knows other reasons for one. `origin` names what a policy was read from that is not written in code, such as
     a template.
     """
 
     name: str
     passes: tuple[Pass | PlainPass, ...] = PASSES
-    isolation: Pass = field(default_factory=Boundary)
     low: float | None = 0.25
     patience: float | None = 1.0
     shares: Shares = field(default_factory=Shares)
+    keep_turns: int | None = None
     when: When | None = None
     origin: Origin | None = None
+    recipe_name: ClassVar[str] = "policy@2"
 
     def __post_init__(self) -> None:
-        for stage in (*self.passes, self.isolation):
-            if not callable(stage):
-                raise ConfigError(f"`passes` are callables from draft to draft, got {stage!r}; see `foveate.PASSES`")
-            pass_name(stage)
+        object.__setattr__(self, "passes", completed(self.passes))
+        _ = self.turn_rule  # refuses what is no number of turns
         if self.low is not None and not 0 < self.low < 1:
             raise ConfigError(f"`low` is a share of the budget between 0 and 1, got {self.low!r}")
         if self.patience is not None and self.patience <= 0:
             raise ConfigError(f"`patience` must be above 0, got {self.patience!r}; None leaves it to the budget")
+
+    @property
+    def rules(self) -> tuple[Invariant, ...]:
+        """The rules that every request of it keeps."""
+        return INVARIANTS if self.turn_rule is None else (*INVARIANTS, self.turn_rule)
+
+    @property
+    def turn_rule(self) -> KeepTurns | None:
+        """The rule that keeps the last turns, if they are to be kept."""
+        return None if self.keep_turns is None else KeepTurns(turns=self.keep_turns)
+
+    @property
+    def request_passes(self) -> tuple[Pass | PlainPass, ...]:
+        """The passes that run on every request."""
+        return tuple(stage for stage in self.passes if runs_on(stage) == "request")
+
+    @property
+    def reducing_passes(self) -> tuple[Pass | PlainPass, ...]:
+        """The passes that run in a reduction."""
+        return tuple(stage for stage in self.passes if runs_on(stage) == "reduction")
+
+
+def completed(passes: Iterable[Pass | PlainPass]) -> tuple[Pass | PlainPass, ...]:
+    """Checked passes, with those that no reduction goes without."""
+    found = tuple(map(checked_pass, passes))
+    _refuse_late_rewriting([stage for stage in found if runs_on(stage) == "request"])
+    first = next((index for index, stage in enumerate(found) if runs_on(stage) == "reduction"), None)
+    if first is None:
+        return found
+    late = next((stage for stage in found[first:] if runs_on(stage) == "request"), None)
+    if late is not None:
+        raise ConfigError(
+            f"pass `{pass_name(late)}` runs on every request, before anything is reduced; put it before "
+            f"`{pass_name(found[first])}`, so that `passes` are in the order in which they run"
+        )
+    restore = () if _has(found, RestorePins) else (RestorePins(),)
+    show = () if _has(found, ShowErrors) else (ShowErrors(),)
+    return (*found[:first], *restore, *found[first:], *show)
+
+
+def _refuse_late_rewriting(passes: Sequence[Pass | PlainPass]) -> None:
+    for earlier, later in pairwise(passes):
+        if reaches_back(later) and not reaches_back(earlier):
+            raise ConfigError(
+                f"pass `{pass_name(later)}` rewrites messages and stands behind `{pass_name(earlier)}`, which leaves "
+                f"a part of them, perhaps with half of what is to be taken out; put it before `{pass_name(earlier)}`"
+            )
+
+
+def isolated(passes: Iterable[Pass | PlainPass], isolation: Pass | PlainPass) -> tuple[Pass | PlainPass, ...]:
+    """Passes with another isolation, in the place of theirs; where they have none, right behind the repair."""
+    found = completed(passes)
+    if _has(found, Isolation):
+        return completed(isolation if isinstance(innermost(stage), Isolation) else stage for stage in found)
+    before = max((at for at, one in enumerate(found) if isinstance(innermost(one), _BEFORE_ISOLATION)), default=-1)
+    return completed((*found[: before + 1], isolation, *found[before + 1 :]))
+
+
+def refuse_reducing(passes: Iterable[Pass | PlainPass]) -> None:
+    """Refuse passes that only run in reductions, of which there are none without a budget."""
+    reducing = next((stage for stage in passes if runs_on(checked_pass(stage)) == "reduction"), None)
+    if reducing is not None:
+        raise ConfigError(
+            f"`passes` has no effect without a `budget` or `model` where it reduces, as `{pass_name(reducing)}` does; "
+            "give one, or only passes that run on every request"
+        )
+
+
+_BEFORE_ISOLATION: Final = (Cap, RestorePins, Repair)
+
+
+def _has(passes: Iterable[Pass | PlainPass], kind: type) -> bool:
+    return any(isinstance(innermost(stage), kind) for stage in passes)
 
 
 POLICIES: Mapping[str, Policy] = MappingProxyType(
@@ -98,15 +185,19 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
             ),
             # Facts said long ago, in few words: more room for what is recalled, less for names of files.
             Policy(name="chat", shares=Shares(recall=0.30, tail_cap=0.50, digests=0.30)),
-            Policy(name="transparent", isolation=Transparent()),
+            Policy(name="transparent", passes=isolated(PASSES, Transparent())),
             Policy(
                 name="mask",
-                passes=(Repair(), Supersede(), Mask(), TrimCalls(), Truncate()),
-                isolation=Transparent(),
+                passes=(Cap(), RestorePins(), Repair(), Supersede(), Mask(), TrimCalls(), Truncate(), ShowErrors()),
                 low=0.6,
                 patience=None,
             ),
-            Policy(name="drop", passes=(Repair(), Drop(), Truncate()), isolation=Transparent(), low=0.6, patience=None),
+            Policy(
+                name="drop",
+                passes=(Cap(), RestorePins(), Repair(), Drop(), Truncate(), ShowErrors()),
+                low=0.6,
+                patience=None,
+            ),
         )
     }
 )

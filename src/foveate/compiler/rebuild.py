@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from foveate.budget.profiles import DEFAULT_RULES
+import msgspec
+
+from foveate.budget.profiles import DEFAULT_RULES, CacheRules
 from foveate.budget.tokens import TokenCounter
-from foveate.compiler.compiled import CompiledContext
+from foveate.budget.window import TokenBudget
+from foveate.compiler.compiled import CompiledContext, Made
 from foveate.compiler.framing import framing_of
 from foveate.compiler.reduction import Reduced
-from foveate.errors import LogError, UnknownReferenceError
+from foveate.compiler.triggers import Decision
+from foveate.errors import ConfigError, LogError, UnknownReferenceError
 from foveate.log.context import AgentContext
-from foveate.log.events import CallRecorded, Event
+from foveate.log.events import (
+    ON_REQUEST,
+    Body,
+    CallRecorded,
+    DiagnosticRecorded,
+    Event,
+    ExecutionStarted,
+    FramingSet,
+    MessageAppended,
+    RecallRecorded,
+    ReductionRecorded,
+)
 from foveate.log.state import AgentState
-from foveate.views.timeline import timeline_of
+from foveate.views.projection import with_recalled
+from foveate.views.projector import Projector
+from foveate.views.timeline import rearranged
 
 
 def rebuilt_call(context: AgentContext, number: int, counter: TokenCounter) -> CompiledContext:
@@ -21,7 +39,7 @@ def rebuilt_call(context: AgentContext, number: int, counter: TokenCounter) -> C
     for event in context.log.events(0, context.length):
         if isinstance(event.body, CallRecorded) and event.body.number == number:
             past = AgentContext.from_events(context.log.events(0, event.seq))
-            return rebuilt(past, event.body, counter)
+            return rebuilt(past, event.body, Projector(counter))
     raise UnknownReferenceError(f"no call {number} in this log")
 
 
@@ -29,27 +47,118 @@ def rebuilt_calls(
     events: Iterable[Event], counter: TokenCounter
 ) -> Iterator[tuple[CallRecorded, CompiledContext | LogError]]:
     """Every call of a log in order, each rebuilt in one pass over its events, or what is wrong with it."""
-    past = AgentContext()
+    past, projector = AgentContext(), Projector(counter)
     for event in events:
+        is_call = isinstance(event.body, CallRecorded)
+        view: CompiledContext | None = None
         if isinstance(event.body, CallRecorded):
             try:
-                yield event.body, rebuilt(past, event.body, counter)
+                view = rebuilt(past, event.body, projector)
+                yield event.body, view
             except LogError as error:
                 yield event.body, error
         past = past.with_recorded([event])
+        if is_call:
+            projector.projection(past, view.prefix if view is not None else None)
 
 
-def rebuilt(past: AgentContext, body: CallRecorded, counter: TokenCounter) -> CompiledContext:
+def rebuilt(past: AgentContext, body: CallRecorded, projector: Projector) -> CompiledContext:
     """A recorded call from the snapshot of everything before it."""
-    # The reductions of a call stand before it in the log, so the fold alone gives its items.
-    state = AgentState(context=past, now=body.now, sections=body.sections, override=body.override)
-    timeline = timeline_of(past, counter)
-    items = timeline.mender.projected() if body.override is None else []
-    framing = framing_of(state, counter)
-    view = CompiledContext.of(state, body.strategy, framing, timeline, items, Reduced(items), None, None, DEFAULT_RULES)
+    found = _proposed_for(body, past)
+    context = replace(past, length=past.length - len(found))
+    recalled = tuple(one for one in found if isinstance(one, RecallRecorded))
+    projection = projector.projection(context)
+    state = AgentState(
+        context=context,
+        now=body.now,
+        sections=body.sections,
+        recalled=recalled,
+        override=body.override,
+        projection=projection,
+    )
+    before = with_recalled(projection.mender.projected, recalled) if body.override is None else ()
+    proposed = tuple(one for one in found if not _is_of_recall(one))
+    items = before
+    if any(isinstance(one, ReductionRecorded) for one in proposed) and body.override is None:
+        # The fold alone gives the items that a reduction made.
+        items = projector.projection(past).mender.projected
+    requested = before
+    if body.override is None:
+        # Known only where nothing more was done to them: one event tells of all that one compile did.
+        for one in proposed:
+            if isinstance(one, ReductionRecorded) and one.trigger in ON_REQUEST:
+                requested = tuple(rearranged(list(requested), one))
+    budget, cache = _options_of(body)
+    view = CompiledContext.of(
+        state,
+        projection,
+        Made(
+            strategy=body.strategy,
+            framing=framing_of(state, projector.counter, projection.prefix),
+            before=before,
+            requested=requested,
+            reduced=Reduced(items, body.stages, proposed),
+            budget=budget,
+            decision=_decision_of(body, past),
+            cache=cache,
+            wire=body.wire,
+        ),
+        is_verified=False,
+    )
     if view.payload_sha256 != body.payload_sha256:
         raise LogError(
             f"call {body.number} was recorded with payload {body.payload_sha256} but its events give "
             f"{view.payload_sha256}; the log was changed, or written by an incompatible version"
         )
-    return view
+    if body.marks and not 0 <= min(body.marks) <= max(body.marks) < len(view.messages):
+        raise LogError(f"call {body.number} was recorded with cache marks behind messages that it does not have")
+    return replace(view, number=body.number, tokens=body.tokens, predicted_cached=body.predicted_cached, record=body)
+
+
+def _is_of_recall(body: Body) -> bool:
+    return isinstance(body, RecallRecorded) or (isinstance(body, DiagnosticRecorded) and body.phase == "recall")
+
+
+def _proposed_for(body: CallRecorded, past: AgentContext) -> list[Body]:
+    """What was looked up for a call and what its compile proposed: it stands right before its record."""
+    if not 0 <= body.proposed <= past.length:
+        raise LogError(f"call {body.number} was recorded behind {body.proposed} events of its own, which are not there")
+    found = [event.body for event in past.log.events(past.length - body.proposed, past.length)]
+    # What a compiler of somebody's own proposed to say was said before the request was sent.
+    return [] if any(isinstance(one, MessageAppended | FramingSet | ExecutionStarted) for one in found) else found
+
+
+def _options_of(body: CallRecorded) -> tuple[TokenBudget | None, CacheRules]:
+    """The budget and the cache rules that a call was compiled with."""
+    try:
+        cache = CacheRules(**msgspec.structs.asdict(body.cache)) if body.cache is not None else DEFAULT_RULES
+        return _budget_of(body), cache
+    except ConfigError as error:
+        raise LogError(f"call {body.number} was recorded with options that no call has: {error}") from error
+
+
+def _budget_of(body: CallRecorded) -> TokenBudget | None:
+    """The budget that a call was recorded with; what 0.1 counted for it is not known, but what it sent."""
+    if body.budget is None:
+        return None
+    return TokenBudget(
+        window=body.budget + body.reserved,
+        used=body.tokens if body.used is None else body.used,
+        reserved_output=body.reserved - body.reserved_system,
+        reserved_system=body.reserved_system,
+        soft_threshold=body.soft_threshold,
+        minimum_headroom=body.minimum_headroom,
+    )
+
+
+def _decision_of(body: CallRecorded, past: AgentContext) -> Decision | None:
+    """Why something was reduced at a call; of one of 0.1, the reason that stands in the event of the reduction."""
+    if body.cache is not None:
+        return Decision(body.trigger, body.reason or "") if body.trigger is not None else None
+    for place in range(past.length - 1, -1, -1):
+        before = past.log.event(place).body
+        if isinstance(before, ReductionRecorded):
+            return Decision(before.trigger, before.reason)
+        if not isinstance(before, RecallRecorded | DiagnosticRecorded):
+            break
+    return None

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
-from foveate.budget.window import TokenBudget
-from foveate.compiler.framing import Framing
-from foveate.compiler.limits import checked_room, owed_tokens
+from foveate.compiler.limits import owed_tokens
 from foveate.compiler.policy import Policy
-from foveate.compiler.reduction import Reduced, compared, recorded, restored, run_passes
+from foveate.compiler.reduction import Reduced, recorded, run_passes
+from foveate.compiler.requests import ask, ask_beside
 from foveate.compiler.triggers import WORTHWHILE, Decision, Sizes
-from foveate.log.events import DiagnosticRecorded
+from foveate.invariants import KeptTurns
+from foveate.log.events import Body, DiagnosticRecorded
 from foveate.log.items import Item
+from foveate.log.messages import Message
 from foveate.log.state import AgentState
-from foveate.transforms import Cap
+from foveate.transforms.truncate import reserve
 from foveate.views.draft import Draft, PassContext
-from foveate.views.timeline import Timeline
+from foveate.views.ledger import Ledger
+from foveate.views.passes import reaches_back
+from foveate.views.projection import Projection
+
+_NONE: Final = KeptTurns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,57 +32,100 @@ class Reducer:
     """Runs the passes of a policy for one compile."""
 
     state: AgentState
-    timeline: Timeline
-    framing: Framing
-    budget: TokenBudget
+    timeline: Projection
     policy: Policy
     recall_tool: str | None
 
-    def capped(self, items: list[Item], sizes: Sizes) -> tuple[Decision | None, Reduced]:
-        """The items with new outputs capped, before it is decided whether the rest has to be reduced."""
-        # What was sent is left alone, so it is not even looked at: most calls cap nothing.
-        sealed = self.timeline.mender.sealed
-        new, cap = Draft(tuple(items[sealed:])), Cap()
-        # Whether the rest fits is looked at where the rest is reduced.
-        ctx = self._context(new.items, sizes, max(0, sizes.room), number=self.timeline.reductions + 1)
-        if not cap.needed(new, ctx):
-            return None, Reduced(items)
-        before, draft = Draft(tuple(items)), Draft((*items[:sealed], *cap(new, ctx).items))
-        decision = Decision("capped", f"new outputs of more than {ctx.part(ctx.shares.output)} tokens")
-        records = (compared(cap.name, before, draft),)
-        event = recorded(items, draft, ctx, decision, records)
-        if event is None:
-            return None, Reduced(items)
-        return decision, Reduced(list(draft.items), records, (event,))
+    def beside(self) -> tuple[AgentState, tuple[Body, ...]]:
+        """The state as the passes of every request leave what stands beside the history."""
+        passes = [stage for stage in self.policy.request_passes if reaches_back(stage)]
+        if not passes:
+            return self.state, ()
+        return ask_beside(self.state, passes, self._context((), Sizes(0, 0, _UNBOUNDED), _UNBOUNDED))
 
-    def reduced(self, items: list[Item], so_far: Reduced, sizes: Sizes, decision: Decision) -> Reduced:
+    def requested(self, items: tuple[Item, ...], sizes: Sizes | None) -> tuple[Decision | None, Reduced]:
+        """The items after the passes of every request, before it is decided whether they have to be reduced."""
+        sizes = sizes or Sizes(0, 0, _UNBOUNDED)
+        # Whether the rest fits is looked at where the rest is reduced.
+        kept = self.kept(items, _UNBOUNDED)
+        ctx = self._context((), sizes, max(0, sizes.room), kept=kept)
+        found = ask(items, self.policy.request_passes, ctx)
+        requested = Reduced(found.items, found.records, (), found.rewritten, found.asked)
+        if found.items is items and not found.rewritten:
+            return None, requested
+        names = ", ".join(record.name for record in found.records if record.rewritten)
+        if found.rewritten:
+            decision = Decision("request", f"{names} rewrote {len(found.rewritten)} messages")
+        else:
+            decision = Decision("capped", f"new outputs of more than {ctx.part(ctx.shares.output)} tokens")
+        event = recorded(items, requested, ctx, decision, requested.records)
+        return decision, requested._replace(proposed=() if event is None else (event,))
+
+    def kept(self, items: Sequence[Item], limit: int) -> KeptTurns:
+        """What of the last turns stays as it was said, if they are to be kept, in `limit` tokens for messages."""
+        rule = self.policy.turn_rule
+        if rule is None:
+            return KeptTurns()
+        errors = len(self.timeline.ledger.open_errors)
+        room = limit - owed_tokens(self.timeline)[0] - reserve(limit, errors)
+        return rule.kept(items, room, newest_input=self.timeline.newest_input, exchanges=self.policy.shares.exchanges)
+
+    def reduced(
+        self, items: tuple[Item, ...], so_far: Reduced, sizes: Sizes, decision: Decision, kept: KeptTurns
+    ) -> Reduced:
         """What the passes make of the items; as they were, with a diagnostic, if they make nothing better of them.
 
-        `so_far` is what capping made of `items`. It is recorded by itself only if nothing more is done to them.
+        `so_far` is what the passes of every request made of `items`. It is recorded by itself only if nothing more is
+        done to them.
         """
-        limit = checked_room(sizes.room, self.timeline, self.framing, self.budget)
-        ctx = self._context(so_far.items, sizes, limit, number=self.timeline.reductions + 1)
-        draft = restored(Draft(tuple(so_far.items)), ctx)
-        draft, records = run_passes(draft, self.policy, ctx)
+        ctx = self._context(so_far.items, sizes, sizes.room, so_far.rewritten, kept)
+        draft, records = run_passes(Draft(so_far.items), self.policy.reducing_passes, ctx)
         records = (*so_far.records, *records)
-        event = recorded(items, draft, ctx, decision, records)
+        after = so_far._replace(items=draft.items, records=records)
+        event = recorded(items, after, ctx, decision, records)
         gained = sizes.used - draft.tokens
-        if event is None or (decision.trigger != "must" and gained < sizes.room * WORTHWHILE[decision.trigger]):
+        if event is None or (decision.trigger != "must" and gained < sizes.measure * WORTHWHILE[decision.trigger]):
+            text = f"{decision.reason}; the passes make {draft.tokens} of {sizes.used} tokens, which is not worth it"
             declined = DiagnosticRecorded(
-                code="reduction_declined", phase="compile", text=decision.reason, subject=str(sizes.used)
+                code="reduction_declined", phase="compile", text=text, subject=str(sizes.used)
             )
             return so_far._replace(proposed=(*so_far.proposed, declined))
-        return Reduced(list(draft.items), records, (event,))
+        return after._replace(proposed=(event, *self._yields(kept)))
 
-    def _context(self, items: Sequence[Item], sizes: Sizes, limit: int, *, number: int) -> PassContext:
+    def _yields(self, kept: KeptTurns) -> Iterator[DiagnosticRecorded]:
+        if kept.yields:
+            yield DiagnosticRecorded(code="turns_yielded", phase="compile", text=kept.yields)
+
+    def _context(
+        self,
+        items: Sequence[Item],
+        sizes: Sizes,
+        limit: int,
+        rewritten: Mapping[int, Message] = MappingProxyType({}),
+        kept: KeptTurns = _NONE,
+    ) -> PassContext:
         return PassContext(
             limit=limit,
             low=sizes.low,
+            scale=sizes.scale,
             owed=owed_tokens(self.timeline)[0],
-            shown={item.order: item.message for item in items if item.fate == "verbatim" and not item.is_digest},
-            number=number,
+            shown={item.order: item.message for item in items if item.is_as_said},
+            rewritten=rewritten,
+            ledger_now=_ledger_of(self.timeline, rewritten),
+            kept=kept.ids,
+            number=self.timeline.reductions + 1,
             timeline=self.timeline,
             shares=self.policy.shares,
             running=self.state.context.execution_id,
             recall_tool=self.recall_tool,
         )
+
+
+_UNBOUNDED: Final = sys.maxsize
+
+
+def _ledger_of(timeline: Projection, rewritten: Mapping[int, Message]) -> Ledger | None:
+    """The ledger as it will be once the log knows what was rewritten; None if that is how it is."""
+    if not rewritten:
+        return None
+    return timeline.ledger.rewritten((timeline.message(order), message) for order, message in rewritten.items())

@@ -49,7 +49,7 @@ def pending_summary(view: CompiledContext) -> SummaryRequest | None:
     if not placed:
         return None
     digest = max(placed, key=lambda item: item.covers[-1][1])
-    before = view.before
+    before = view.requested
     through = digest.covers[-1][1]
     end = max((index for index, item in enumerate(before) if _within(item, through)), default=-1) + 1
     while end < len(before) and before[end].group == before[end - 1].group:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _STYLES: Final = {
     "verbatim": "green",
+    "rewritten": "cyan",
     "repaired": "cyan",
     "superseded": "magenta",
     "masked": "yellow",
@@ -42,6 +43,9 @@ def renderables(explanation: Explanation, *, full: bool = False) -> Iterator[Ren
         yield Text(printable(f"{access.agent} asked for {what}: {got}, from call {access.call} on"), style="cyan")
     if explanation.stages:
         yield _stages(explanation)
+    if explanation.recorded_in in ("held", "memory"):
+        where = "in a file" if explanation.recorded_in == "held" else "in memory only"
+        yield Text(f"! the record of this call is held {where} until the store can be written", style="yellow")
     for line in explanation.diagnostics[-10:]:
         yield Text(f"! {line}", style="yellow")
 
@@ -57,15 +61,23 @@ def as_text(explanation: Explanation, *, width: int = 120) -> str:
 def _summary(explanation: Explanation) -> Text:
     budget = f" of {explanation.budget:,}" if explanation.budget is not None else ", no budget"
     counts = ", ".join(f"{count} {fate}" for fate, count in explanation.counts().items())
+    names = ", ".join(name for name in (explanation.agent, explanation.context_strategy) if name)
+    agent = f"{printable(names)} · " if names else ""
     lines = [
         (
-            f"call {explanation.call} · {explanation.strategy} · {explanation.used:,} tokens{budget} "
+            f"call {explanation.call} · {agent}{explanation.strategy} · {explanation.used:,} tokens{budget} "
             f"({explanation.framing:,} framing) · {explanation.predicted_cached:,} predicted cached"
         ),
         f"{len(explanation.fates):,} messages: {counts}" if explanation.fates else "no messages",
     ]
     if explanation.trigger:
         lines.append(f"reduced ({explanation.trigger}): {explanation.reason}")
+    if explanation.corrected is not None and explanation.corrected > explanation.used:
+        lines.append(f"the provider will probably count {explanation.corrected:,} tokens")
+    if explanation.cache_marks:
+        lines.append(f"cache marks behind {', '.join(map(printable, explanation.cache_marks))}")
+    if explanation.unrecorded:
+        lines.append(f"not recorded by 0.1: {', '.join(explanation.unrecorded)}")
     return Text("\n".join(lines))
 
 

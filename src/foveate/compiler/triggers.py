@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from foveate.budget.calibrate import Correction
 from foveate.budget.economics import cheapest_batch
 from foveate.budget.profiles import CacheRules
 from foveate.budget.window import TokenBudget
 from foveate.invariants.presence import ROOM_FOR_ERROR
 from foveate.log.events import Trigger
-from foveate.views.timeline import Timeline
+from foveate.views.projection import Projection
 
 # A rewrite for less than this share of the budget is not worth anybody's attention.
 # What must be done is done for nothing, what the user asks for is done for little.
@@ -24,6 +25,8 @@ WORTHWHILE: Final[dict[Trigger, float]] = {
 }
 _BACK_OFF: Final = 0.12
 _KNOWN_MISS: Final = 0.1
+# What was just reduced is reduced again at a user's wish once it has grown by an eighth.
+_GROWN: Final = 8
 
 
 class Decision(NamedTuple):
@@ -34,15 +37,24 @@ class Decision(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Tokens of messages by our own count: what there is, what a reduction comes down to, what there is room for."""
+    """Tokens of messages by our own count: what there is, what a reduction comes down to, what there is room for.
+
+    `scale` is what shares are of and gains are measured by, if that is less than the room.
+    """
 
     used: int
     low: int
     room: int
+    scale: int | None = None
+
+    @property
+    def measure(self) -> int:
+        """What gains are measured by."""
+        return self.room if self.scale is None else self.scale
 
 
 def decide(
-    timeline: Timeline,
+    timeline: Projection,
     budget: TokenBudget,
     sizes: Sizes,
     cache: CacheRules,
@@ -57,13 +69,15 @@ def decide(
         return Decision("must", f"{budget.used} tokens are more than {budget.limit}")
     if missing := _unshown_pins(timeline):
         return Decision("must", f"pinned {', '.join(missing)} must be shown again")
+    if timeline.mender.clashes:
+        return Decision("must", "a call id stands twice in the request")
     lost = [one for one in timeline.lost_errors if timeline.ledger.is_open(one)]
     if lost and sizes.room - sizes.used >= ROOM_FOR_ERROR:
         return Decision("must", f"there is room again for the open error {lost[0]}")
     if due is not None:
         return Decision("due", due)
     if asked or budget.should_compact():
-        return _if_worthwhile(timeline, sizes, Decision("asked", "compaction was asked for"))
+        return _asked(timeline, budget, sizes)
     if cold := cold_reason(timeline, cache, now):
         return _if_worthwhile(timeline, sizes, Decision("free", cold))
     if patience is not None and timeline.growth:
@@ -75,7 +89,35 @@ def decide(
     return None
 
 
-def cold_reason(timeline: Timeline, cache: CacheRules, now: float | None) -> str | None:
+def asked_sizes(timeline: Projection, budget: TokenBudget, sizes: Sizes, framing: int, correction: Correction) -> Sizes:
+    """The sizes of a reduction that is asked for: however small a request is, it comes down to half of that mark.
+
+    The mark is the budget's soft threshold, or what its headroom leaves. Where only the caller asks, there is none:
+    then it is what there is, unless the low mark is far enough below it and the last attempt brought something.
+    """
+    mark = budget.asks_from() if budget.should_compact() else None
+    if mark is not None:
+        goal = correction.room(mark[0]) - framing
+    elif timeline.declined or sizes.used - sizes.low <= sizes.room * WORTHWHILE["asked"]:
+        goal = sizes.used
+    else:
+        return sizes
+    scale = max(0, min(sizes.room, goal))
+    return sizes._replace(low=min(sizes.low, scale // 2), scale=scale)
+
+
+def _asked(timeline: Projection, budget: TokenBudget, sizes: Sizes) -> Decision | None:
+    mark = budget.asks_from() if budget.should_compact() else None
+    reason = "compaction was asked for"
+    if mark is not None:
+        reason = f"{reason}: {budget.used} tokens have reached the {mark[0]} of `{mark[1]}`"
+    if sizes.scale is not None and timeline.kept and sizes.used <= timeline.kept + timeline.kept // _GROWN:
+        # It is as small as the last reduction could make it; another at every call would bring nothing new.
+        return None
+    return _if_worthwhile(timeline, sizes, Decision("asked", reason))
+
+
+def cold_reason(timeline: Projection, cache: CacheRules, now: float | None) -> str | None:
     """Why the provider's cache holds nothing of the last request, or None if it does."""
     sent = timeline.sent
     if sent is None:
@@ -91,17 +133,17 @@ def cold_reason(timeline: Timeline, cache: CacheRules, now: float | None) -> str
     return None
 
 
-def _unshown_pins(timeline: Timeline) -> list[str]:
+def _unshown_pins(timeline: Projection) -> list[str]:
     if not timeline.pins:
         return []
-    shown = {item.id for item in timeline.mender.items if item.fate in ("verbatim", "repaired")}
+    shown = {item.id for item in timeline.mender.items if item.is_whole}
     return [pin for pin in timeline.pins if pin not in shown and pin not in timeline.mender.left_out]
 
 
-def _if_worthwhile(timeline: Timeline, sizes: Sizes, decision: Decision) -> Decision | None:
+def _if_worthwhile(timeline: Projection, sizes: Sizes, decision: Decision) -> Decision | None:
     """A decision to reduce, unless there is little to gain or the last attempt on nearly the same gained little."""
-    if sizes.used - sizes.low <= sizes.room * WORTHWHILE[decision.trigger]:
+    if sizes.used - sizes.low <= sizes.measure * WORTHWHILE[decision.trigger]:
         return None
-    if timeline.declined and sizes.used < timeline.declined + sizes.room * _BACK_OFF:
+    if timeline.declined and sizes.used < timeline.declined + sizes.measure * _BACK_OFF:
         return None
     return decision

@@ -2,61 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 from foveate.budget.window import TokenBudget
+from foveate.compiler.reduction import Reduced
 from foveate.errors import InvariantError
-from foveate.invariants import Facts, broken
-from foveate.log.items import Item
-from foveate.views.timeline import Timeline
+from foveate.invariants import INVARIANTS, Facts, Invariant, broken
+from foveate.views.projection import Projection, SentPrefix
 
 
-class Verified:
-    """How far a timeline's items have been checked."""
+@dataclass(frozen=True, slots=True)
+class _KnownIds:
+    """The ids of the items that were checked before: the first `count`."""
 
-    __slots__ = ("count", "epoch", "ids", "pins")
+    places: Mapping[str, int]
+    count: int
 
-    def __init__(self) -> None:
-        self.epoch = -1
-        self.count = 0
-        self.ids: set[str] = set()
-        self.pins: tuple[str, ...] = ()
-
-    def catch_up(self, timeline: Timeline) -> int:
-        """The index from which items are unchecked; what was sent since the last check passed it."""
-        pins = tuple(timeline.pins)
-        if self.epoch != timeline.epoch or self.pins != pins:
-            self.epoch, self.pins, self.count = timeline.epoch, pins, 0
-            self.ids.clear()
-            return 0
-        for index in range(self.count, timeline.mender.sealed):
-            item = timeline.mender.items[index]
-            self.ids.add(item.id)
-            self.ids.update(f"call {call.id}" for call in item.message.calls)
-        self.count = timeline.mender.sealed
-        return self.count
+    def __contains__(self, one: object) -> bool:
+        # The mapping grows with the log; what stands further behind is not known yet.
+        return isinstance(one, str) and self.places.get(one, self.count) < self.count
 
 
-def _first_standing(timeline: Timeline) -> str | None:
+def _first_standing(timeline: Projection) -> str | None:
     """The first request, if it still stood before this compile: what a smaller budget once dropped is not owed."""
     first = timeline.first_input
     return first if any(item.id == first for item in timeline.mender.items) else None
 
 
-def verify(items: list[Item], timeline: Timeline, budget: TokenBudget | None, *, rearranged: bool) -> None:
-    """Raise `InvariantError` if a request breaks a rule."""
-    verified: Verified = timeline.memo.setdefault("verified", Verified())
-    start = 0 if rearranged else verified.catch_up(timeline)
+def verify(
+    reduced: Reduced,
+    timeline: Projection,
+    budget: TokenBudget | None,
+    *,
+    room: int | None,
+    prefix: SentPrefix | None,
+    rules: Iterable[Invariant] = INVARIANTS,
+    kept: frozenset[str] = frozenset(),
+) -> None:
+    """Raise `InvariantError` if a request breaks a rule; `room` is what is free, by the count that passes go by.
+
+    The items of `prefix` were checked when they were sent: unless other messages were pinned then, they are not again.
+    """
+    start = prefix.count if prefix is not None and prefix.pins == tuple(timeline.pins) else 0
     facts = Facts(
-        said=timeline.message,
+        said=lambda order: reduced.rewritten.get(order) or timeline.message(order),
         pins={pin: None for pin in timeline.pins if pin not in timeline.mender.left_out},
         newest_input=timeline.newest_input,
         first_input=_first_standing(timeline) if not start else None,
         leading=timeline.leading,
         open_errors=frozenset(failure.message_id for failure in timeline.ledger.open_errors.values()),
-        known_ids=verified.ids if start else set(),
+        known_ids=_KnownIds(timeline.item_ids, start),
         tokens=budget.used if budget is not None else 0,
         limit=budget.limit if budget is not None else None,
+        room=room,
+        kept=kept,
     )
-    violations = broken(items, facts, start)
+    violations = broken(reduced.items, facts, start, rules=rules)
     if violations:
         raise InvariantError(
             f"the compiled request breaks {len(violations)} rule(s): {'; '.join(violations[:5])}; "

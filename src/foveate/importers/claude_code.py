@@ -289,12 +289,10 @@ class _Reading:
         own_agent = stem.removeprefix("agent-") if stem.startswith("agent-") else None
         if self.base is None:
             session = name_in(record, "sessionId") or stem
-            if path is None:
-                self.base = session
-            elif own_agent is None:
-                self.base = stem
+            if own_agent is not None and path is not None and path.parent.name == "subagents":
+                self.base = encodable(path.parent.parent.name)
             else:
-                self.base = encodable(path.parent.parent.name) if path.parent.name == "subagents" else session
+                self.base = stem if self.log.file_name and own_agent is None else session
         if record.get("isSidechain") is not True and own_agent is None:
             return self.base, None
         return self.base, name_in(record, "agentId") or own_agent or self.roots[_id(record, "uuid") or _UNNAMED][:8]

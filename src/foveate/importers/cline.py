@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import Any, Final
 
 from foveate.importers.decoding import count_of, decoded, name_in, object_in, session_name, shown, tags_of
@@ -87,7 +88,7 @@ def _names(log: Recorded, id: str | None) -> tuple[str, str | None]:
     """The name of the session, and of the one that it is a compaction of."""
     name = session_name(log, id)
     whole = name.removesuffix(_COMPACTED).removesuffix(_WHOLE)
-    is_compacted = log.path is not None and log.path.stem.endswith(_COMPACTED)
+    is_compacted = PurePath(log.file_name).stem.endswith(_COMPACTED)
     return (f"{whole}/compaction", whole) if is_compacted else (whole, None)
 
 

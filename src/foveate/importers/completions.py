@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.importers.decoding import count_of, decoded, name_in, object_in
+from foveate.importers.decoding import decoded, name_in
 from foveate.importers.entries import Opening, Usage, answered
 from foveate.importers.reading import Record, Recorded
 from foveate.log.messages import Message, MessageMeta, Part, Text, Thinking
@@ -17,6 +17,7 @@ from foveate.log.text import encodable, own_copy
 from foveate.wire import anthropic
 from foveate.wire.formats import decode_any
 from foveate.wire.tools import declared
+from foveate.wire.usage import reported_usage
 
 _LARGEST: Final = 2**53
 _NUMBERED: Final = re.compile(r"^message (\d+)")
@@ -64,24 +65,15 @@ def response_of(log: Recorded, response: Record, line: int = 0) -> Message | Non
 
 def usage_in(raw: object) -> Usage | None:
     """What a provider counted, by the names of any of them; None if the tokens that were sent are not there."""
-    if not isinstance(raw, dict):
+    found = reported_usage(raw) if isinstance(raw, dict) else None
+    if found is None:
         return None
-    read = _first_count(raw, "cache_read_input_tokens", "cache_read_tokens", "prompt_cache_hit_tokens")
-    written = _first_count(raw, "cache_creation_input_tokens", "cache_write_tokens")
-    total = _first_count(raw, "prompt_tokens", "promptTokenCount")
-    output = _first_count(raw, "completion_tokens", "output_tokens", "candidatesTokenCount")
-    details = object_in(raw, "prompt_tokens_details") or object_in(raw, "input_tokens_details")
-    cached = count_of(details.get("cached_tokens"))
-    if total is None:
-        total = count_of(raw.get("input_tokens"))
-        if total is not None and not details:
-            # Anthropic counts only what was neither read from the cache nor written to it.
-            total += (read or 0) + (written or 0)
-    if total is None:
-        return None
-    if cached is None:
-        cached = read if read is not None else count_of(raw.get("cachedContentTokenCount"))
-    return Usage(input_tokens=total, cached_tokens=cached, written_tokens=written, output_tokens=output)
+    return Usage(
+        input_tokens=found.input_tokens,
+        cached_tokens=found.cached_tokens,
+        written_tokens=found.written_tokens,
+        output_tokens=found.output_tokens,
+    )
 
 
 def thoughts(log: Recorded, raw: Record, line: int = 0) -> tuple[Part, ...]:
@@ -193,7 +185,3 @@ def _sent_back(raw: Record) -> Record:
     """A message without what only responses say."""
     only = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "provider_specific_fields")
     return {key: value for key, value in raw.items() if value is not None and key not in only}
-
-
-def _first_count(raw: Record, *keys: str) -> int | None:
-    return next((count for key in keys if (count := count_of(raw.get(key))) is not None), None)

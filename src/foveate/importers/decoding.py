@@ -76,6 +76,6 @@ def tags_of(record: dict[str, Any], **keys: str) -> dict[str, str]:
 
 def session_name(log: Recorded, id: str | None) -> str:
     """How a session is called: by its id if the file's name has it or there is no file, else like the file."""
-    if id is None or (log.path is not None and id not in log.path.name):
+    if id is None or (log.file_name and id not in log.file_name):
         return encodable(log.stem)
     return id

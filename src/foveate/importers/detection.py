@@ -1,4 +1,4 @@
-"""Detection: which program recorded a log."""
+"""Detection: which program recorded a log, and so the sessions that are in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from foveate.importers.messages import MESSAGES
 from foveate.importers.mini_swe_agent import MINI_SWE_AGENT
 from foveate.importers.openhands import OPENHANDS
 from foveate.importers.openhands_events import OPENHANDS_EVENTS
-from foveate.importers.reading import Recorded
+from foveate.importers.reading import Recorded, nothing_said
+from foveate.importers.recording import Recording, recordings
 from foveate.importers.shape import first_records, records_behind
 from foveate.importers.swe_agent import SWE_AGENT
 from foveate.importers.tau_bench import TAU_BENCH
@@ -40,6 +41,13 @@ _ALL: Final[tuple[Importer, ...]] = (
     EXPORTED,
     MESSAGES,
 )
+_PACKED: Final = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+}
 IMPORTERS: Final[Mapping[str, Importer]] = MappingProxyType({importer.name: importer for importer in _ALL})
 
 
@@ -56,9 +64,15 @@ def importer_for(log: Recorded, format: str = "auto") -> Importer:
         return importer_named(format)
     head = head_of(log)
     if not head.text.strip():
+        if log.skipped:
+            log.fail(log.skipped[0].line, log.skipped[0].reason)
         raise UnknownFormatError(f"{log.name}: there is nothing in it")
     found = next((importer for importer in IMPORTERS.values() if importer.recognises(head)), None)
     if found is None:
+        packed = next((kind for start, kind in _PACKED.items() if log.head().startswith(start)), None)
+        if packed is not None:
+            # Nothing is unpacked here: a few bytes may become any number.
+            raise UnknownFormatError(f"{log.name}: it is packed with {packed}; unpack it and give what was in it")
         known = ", ".join(IMPORTERS)
         raise UnknownFormatError(f"{log.name}: no known log format; `--format` can say which it is: {known}")
     return found
@@ -81,3 +95,15 @@ def head_of(log: Recorded) -> Head:
     elif not records:
         records = records_behind(text)
     return Head(name=log.name, text=text, records=records, document=document)
+
+
+def read_sessions(log: Recorded, format: str = "auto") -> list[Recording]:
+    """The sessions of a log; those in which nothing was said only if there is no other.
+
+    Raises `LogError` if there is none at all.
+    """
+    importer = importer_for(log, format)
+    found = recordings(importer.read(log), importer.name)
+    if not found:
+        raise nothing_said(log)
+    return [one for one in found if one.messages] or found

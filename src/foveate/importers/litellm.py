@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from foveate.importers.completions import framed, messages_of, response_of, tag, tools_in, usage_in
 from foveate.importers.decoding import name_in, object_in
+from foveate.importers.density import has_more_values
 from foveate.importers.entries import Entry, Opening, Spoken, answered
 from foveate.importers.importer import Head, Importer
-from foveate.importers.reading import Record, Recorded, moment
+from foveate.importers.reading import DEFAULT_LIMITS, Record, Recorded, moment
 from foveate.importers.shape import is_lines
 from foveate.log.messages import Media, Message, Text
 
@@ -156,6 +157,8 @@ def _json(value: object) -> object:
     """A value that may have been stored as the JSON text of itself."""
     if not isinstance(value, str):
         return value
+    if has_more_values(value.encode("utf-8", "replace"), DEFAULT_LIMITS.values):
+        return None
     try:
         return json.loads(value)
     except (ValueError, RecursionError):

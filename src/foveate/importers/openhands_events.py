@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -47,9 +47,9 @@ def recognises(head: Head) -> bool:
     return all(_is_event(event) for event in found) and any(event["kind"] in _KINDS for event in found)
 
 
-def event_files(folder: Path) -> list[Path] | None:
+def event_files(files: Iterable[Path]) -> list[Path] | None:
     """The files of a folder that keeps one event in each, in their order; None for any other folder."""
-    return sorted(folder.glob(_FILES)) or None
+    return sorted(path for path in files if path.match(_FILES)) or None
 
 
 def read(log: Recorded) -> Iterator[Entry]:

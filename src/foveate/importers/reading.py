@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,11 +16,18 @@ from typing import IO, Any, Final, NoReturn
 import msgspec
 
 from foveate.errors import LogError
+from foveate.importers.density import has_more_values
 from foveate.log.text import encodable
+from foveate.named_files import open_regular
 
 _HEAD: Final = 262_144
+_CHUNK: Final = 1_048_576
+# In bytes; the largest recorded logs are some hundred megabytes.
+MOST_BYTES: Final = 2_000_000_000
+_LEAST_PIECE: Final = 10_000_000
+_LOOKED_AT: Final = 100
 # What names of logs end with; the rest, also behind a dot, tells one from the other.
-_ENDINGS: Final = re.compile(r"(\.(json|jsonl|ndjson|traj|md|txt|log|chat|history))+$")
+_ENDINGS: Final = re.compile(r"(?:\.(?:json|jsonl|ndjson|traj|md|txt|log|chat|history)){1,9}$")
 # Files that a program always calls the same: the folder around one tells it from the others.
 _SAME_NAMES: Final = re.compile(
     r"\.aider\.chat\.history\.md|output\.jsonl|api_conversation_history\.json|events(\.jsonl?)?|trajectory\.(jsonl?|traj)"
@@ -30,6 +38,38 @@ _decode = msgspec.json.Decoder().decode
 _glued = json.JSONDecoder()
 
 Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeLimits:
+    """How much is read of one log: `size` bytes in all, and a twentieth of that at once.
+
+    A line or a JSON document is in memory as a whole. Its text takes up to eight times its bytes there, each value in
+    it up to 300 bytes more, however short it is: so both are bounded, by `piece` and by `values`. With the default of
+    2 GB that is 100 MB and 4 million values, and less than 2 GB of memory. `remedy` says what can be done about a log
+    that is larger, in words of the place where it was given.
+    """
+
+    size: int = MOST_BYTES
+    remedy: str = "bring it into a store with `foveate import --max-size`"
+
+    @property
+    def piece(self) -> int:
+        """The most bytes of a line, or of a log that is one document."""
+        return min(self.size, max(self.size // 20, _LEAST_PIECE))
+
+    @property
+    def values(self) -> int:
+        """The most values of a line, or of a log that is one document: objects, lists, and what is in them."""
+        return self.piece // 25
+
+    def refusal(self, size: int | None = None) -> str:
+        """Why a log that has more than `size` bytes is not read; None if nobody knows how many it has."""
+        has = "more" if size is None else f"{size:,} bytes"
+        return f"it has {has}, and at most {self.size:,} bytes of a log are read; {self.remedy}"
+
+
+DEFAULT_LIMITS: Final = SizeLimits()
 
 
 @dataclass(slots=True)
@@ -48,7 +88,9 @@ class Recorded:
         name: how messages to people call it.
         file: its bytes, from the beginning; read more than once, so it can seek.
         path: where it is, for formats that spread over a folder.
+        file_name: what its file is called where it comes from, if it was one; that of `path` if there is one.
         lenient: leave out what is broken instead of refusing the file.
+        limits: how much of it is read; what is larger is refused.
 
     What was left out is in `skipped` once the log was read; `notes` say what else is to be known of the whole of it.
 
@@ -57,7 +99,9 @@ class Recorded:
     name: str
     file: IO[bytes]
     path: Path | None = None
+    file_name: str = ""
     lenient: bool = False
+    limits: SizeLimits = DEFAULT_LIMITS
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     read: int = 0
@@ -68,25 +112,33 @@ class Recorded:
         if self.path is not None:
             # Sessions are called after files and folders, however somebody got there: `../log` has a name, too.
             self.path = Path(os.path.abspath(self.path))  # noqa: PTH100  a link keeps the name it goes by
+            self.file_name = self.path.name
 
     @property
     def stem(self) -> str:
         """What a session is called if it has no name: the file without ending, or the folder if all are called so."""
-        name = self.path.name if self.path is not None else Path(self.name).name
+        name = self.file_name or Path(self.name).name
         folder = self.path.absolute().parent.name if self.path is not None and _SAME_NAMES.fullmatch(name) else ""
         # Names of files may have bytes that are no text.
         return encodable(folder or _ENDINGS.sub("", name).lstrip(".") or name)
 
     def head(self) -> bytes:
         """The first line and some of what follows, to tell the format by."""
-        self.file.seek(0)
-        return self.file.readline() + self.file.read(_HEAD)
+        self._rewind()
+        line = self.file.readline(self.limits.piece)
+        if reason := self._density(line):
+            self.skip(1, reason)
+            line = b""
+        return line + self.file.read(_HEAD)
 
     def skip(self, line: int, reason: str) -> None:
         """Leave out what is at a line; raises unless this is lenient."""
         if not self.lenient:
             self.fail(line, reason)
-        self.skipped.append(Skipped(line, reason))
+        skipped = Skipped(line, reason)
+        # A log is looked at before it is read, and its first lines are met twice.
+        if skipped not in self.skipped[:_LOOKED_AT]:
+            self.skipped.append(skipped)
 
     def fail(self, line: int, reason: str) -> NoReturn:
         """Refuse the whole log."""
@@ -95,33 +147,71 @@ class Recorded:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """The lines with their numbers, without their ends."""
-        self.file.seek(0)
-        self.read = 0
-        for number, line in enumerate(self.file, start=1):
-            self.read += len(line)
+        for number, line in self.raw_lines():
             yield number, line.decode("utf-8", "replace").rstrip("\r\n")
 
     def records(self) -> Iterator[tuple[int, Record]]:
         """The objects of JSON lines with their line numbers; several on a line come one after the other."""
-        self.file.seek(0)
-        self.read = 0
-        for number, line in enumerate(self.file, start=1):
-            self.read += len(line)
+        for number, line in self.raw_lines():
             if line.strip():
                 yield from self._objects(number, line)
+
+    def raw_lines(self) -> Iterator[tuple[int, bytes]]:
+        """The lines as they are, with their numbers; one that is too large is left out or refused."""
+        self._rewind()
+        number, most = 0, self.limits.piece
+        while line := self.file.readline(most + 1):
+            number += 1
+            self._count(len(line))
+            if len(line) <= most or line.endswith(b"\n"):
+                if reason := self._density(line):
+                    self.skip(number, reason)
+                else:
+                    yield number, line
+                continue
+            self.skip(number, f"the line has more than {most:,} bytes, the most of a line; {self.limits.remedy}")
+            while (rest := self.file.readline(_CHUNK)) and not rest.endswith(b"\n"):
+                self._count(len(rest))
+            self._count(len(rest))
 
     def document(self) -> Any:
         """The log as one JSON document."""
         if not self._has_document:
-            self.file.seek(0)
-            data = self.file.read()
+            self._rewind()
+            most = self.limits.piece
+            data = self.file.read(most + 1)
+            if len(data) > most:
+                self.fail(0, f"it is one JSON document of more than {most:,} bytes, the most; {self.limits.remedy}")
             self.read = len(data)
+            if reason := self._density(data):
+                self.fail(0, reason)
             try:
                 self._document = _decode(data)
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                 self._document = self._explained(data)
             self._has_document = True
         return self._document
+
+    def _rewind(self) -> None:
+        """Go to the beginning of a log that is not too large."""
+        self.file.seek(0, os.SEEK_END)
+        if (size := self.file.tell()) > self.limits.size:
+            self.fail(0, self.limits.refusal(size))
+        self.file.seek(0)
+        self.read = 0
+
+    def _density(self, data: bytes) -> str:
+        """Why a line or a document has too many values to be read; "" if it has not."""
+        most = self.limits.values
+        if not has_more_values(data, most):
+            return ""
+        return f"it has more than {most:,} JSON values, the most to be read at once; {self.limits.remedy}"
+
+    def _count(self, size: int) -> None:
+        self.read += size
+        # It may grow while it is read.
+        if self.read > self.limits.size:
+            self.fail(0, self.limits.refusal())
 
     def _objects(self, number: int, line: bytes) -> Iterator[tuple[int, Record]]:
         try:
@@ -140,8 +230,11 @@ class Recorded:
         while at < len(text):
             try:
                 value, end = _glued.raw_decode(text, at)
-            except (ValueError, RecursionError) as error:
+            except json.JSONDecodeError as error:
                 self.skip(number, f"not JSON: {_reason(error)}")
+                return
+            except (ValueError, RecursionError) as error:
+                self.skip(number, f"not JSON that can be read: {_reason(error)}")
                 return
             if not isinstance(value, dict):
                 self.skip(number, f"expected a JSON object, got {type(value).__name__}")
@@ -162,14 +255,29 @@ class Recorded:
 
 
 @contextmanager
-def opened(path: Path) -> Generator[IO[bytes], None, None]:
-    """A file's bytes; an error names the file."""
+def opened(path: Path, *, pipes: bool = False) -> Generator[IO[bytes], None, None]:
+    """The bytes of a regular file, or with `pipes` of one that a shell made for a command; an error names the file."""
     try:
-        file = path.open("rb")
+        file = open_regular(path, pipes=pipes)
     except OSError as error:
         raise LogError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
     with file:
         yield file
+
+
+def copy_log(source: IO[bytes], spool: IO[bytes], name: str, limits: SizeLimits) -> None:
+    """Keep aside what comes through a pipe, unless it is too much."""
+    size = 0
+    while chunk := source.read(_CHUNK):
+        size += len(chunk)
+        if size > limits.size:
+            raise LogError(f"{name}: {limits.refusal()}")
+        spool.write(chunk)
+
+
+def nothing_said(log: Recorded) -> LogError:
+    """The refusal of a log without a message."""
+    return LogError(f"{log.name}: there is no message in it; give one in which something was said")
 
 
 def moment(stamp: object) -> float | None:
@@ -196,5 +304,5 @@ def _reason(error: Exception) -> str:
         case RecursionError():
             return "nested too deeply"
         case _:
-            # Numbers of thousands of digits, which Python does not read.
-            return str(error)
+            # What Python says of such a number is advice to a programmer.
+            return f"it has a number too long to be read, of more than {sys.get_int_max_str_digits():,} digits"

@@ -8,10 +8,37 @@ from typing import Any
 
 import msgspec
 
-from foveate.importers.entries import Compaction, Entry, Oddity, Opening, Spoken
+from foveate.importers.entries import Compaction, Entry, Oddity, Opening, Spoken, Usage
 from foveate.importers.events import COMPACTED
-from foveate.log.events import DiagnosticRecorded, Event, FramingSet, MessageAppended, Tagged
+from foveate.log.events import (
+    CallRecorded,
+    DiagnosticRecorded,
+    Event,
+    FramingSet,
+    MessageAppended,
+    Tagged,
+    UsageReported,
+)
 from foveate.log.messages import Message
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedRequest:
+    """A request that Foveate compiled and recorded; `place` is the number of messages before it.
+
+    It has `tokens` by our count, `predicted_cached` of which were expected in the provider's cache; with the whole
+    history in it, it would have had `untouched` tokens. `framing` are those beside the history.
+    """
+
+    number: int
+    place: int
+    at: float | None
+    model: str
+    tokens: int
+    predicted_cached: int
+    untouched: int
+    framing: int
+    usage: Usage | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +56,7 @@ class Recording:
     times: list[float | None] = field(default_factory=list)
     compactions: list[tuple[int, str]] = field(default_factory=list)
     oddities: list[Oddity] = field(default_factory=list)
+    requests: list[RecordedRequest] = field(default_factory=list)
 
     def calls(self) -> Iterator[int]:
         """Indices of the model's responses: each answered a request made of all messages before it."""
@@ -69,9 +97,36 @@ def recording_of(session: str, events: Iterable[Event]) -> Recording:
                 recording.compactions.append((len(recording.messages), text))
             case Tagged(tags=tags, call=None):
                 recording.tags.update(tags)
+                recording.parent = tags.get("parent", recording.parent)
+            case CallRecorded():
+                recording.requests.append(_request(event.body, len(recording.messages)))
+            case UsageReported():
+                _report(recording, event.body)
             case _:
                 continue
     return recording
+
+
+def _request(body: CallRecorded, place: int) -> RecordedRequest:
+    framing = body.tokens - sum(size for _, size in body.fates.values())
+    return RecordedRequest(
+        number=body.number,
+        place=place,
+        at=body.now,
+        model=body.model or "",
+        tokens=body.tokens,
+        predicted_cached=body.predicted_cached,
+        # Calls of the first version did not record the size of the log.
+        untouched=framing + body.logged if body.logged else body.tokens,
+        framing=framing,
+    )
+
+
+def _report(recording: Recording, body: UsageReported) -> None:
+    for request in reversed(recording.requests):
+        if request.number == body.call:
+            request.usage = Usage(input_tokens=body.input_tokens, cached_tokens=body.cached_tokens)
+            return
 
 
 def without_own_id(message: Message, number: int) -> Message:

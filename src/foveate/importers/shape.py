@@ -23,8 +23,7 @@ def is_lines(log: Recorded) -> bool:
         return False
     if first.startswith("{") and _is_json(first):
         return True
-    name = log.path.name if log.path is not None else log.name
-    named = name.endswith(_ENDINGS)
+    named = (log.file_name or log.name).endswith(_ENDINGS)
     return (named or bool(records_behind(log.head().decode("utf-8", "replace")))) and not _is_document(log)
 
 

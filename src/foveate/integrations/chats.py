@@ -12,15 +12,18 @@ from typing import Any, NamedTuple
 from platformdirs import user_data_path
 
 from foveate.agents.driver import Driver
+from foveate.agents.toolset import Toolset
+from foveate.chat.conversation import RecallAlone
 from foveate.chat.endless import Computed, Named
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.opening import Answering, ChatPlace
 from foveate.chat.settings import settings_of
 from foveate.errors import ConfigError, FoveateError, TemplateError
-from foveate.integrations.models import LOCAL, Chosen, chosen_for_chat, driver_for, window_of
+from foveate.integrations.models import LOCAL, Chosen, called, chosen_for_chat, driver_for, window_of
 from foveate.knowledge.base import Knowledge
+from foveate.knowledge.debugging import debug_printer
 from foveate.knowledge.models import ContextTask
-from foveate.knowledge.render import rendered
+from foveate.knowledge.render import debug_report, rendered
 from foveate.knowledge.sources import context_of
 from foveate.lab.config import Config, config_at
 from foveate.log.events import DiagnosticRecorded
@@ -50,10 +53,10 @@ class Chats(NamedTuple):
         settings, aliases, vault = self.place.settings, self.config.models, self.place.folders.vault
         chosen = chosen_for_chat(settings.model, aliases, os.environ)
         with ExitStack() as stack:
-            driver = stack.enter_context(driver_for(chosen.name, talks=True))
+            driver = stack.enter_context(driver_for(chosen.name, talks=True, alias=chosen.alias))
             writer, problems = self._writer(chosen.name, driver, stack)
             # The small model takes a tool for a suggestion, and neither its calls nor its summaries are of use.
-            tools = () if chosen.name == LOCAL or vault is None else (Workspace(vault, writable=False),)
+            tools = () if chosen.name == LOCAL else (_reading(vault),)
             named = _named({chosen.name: driver}, aliases, stack)
             window = window_of(chosen.name)
             by = Answering(driver=driver, writer=writer, named=named, window=window, tools=tools, problems=problems)
@@ -69,7 +72,9 @@ class Chats(NamedTuple):
             return own, self.problems
         name = self.config.models.get(wanted, wanted)
         try:
-            return (driver if name == chosen else stack.enter_context(driver_for(name))), self.problems
+            if name == chosen:
+                return called(driver, wanted), self.problems
+            return stack.enter_context(driver_for(name, alias=wanted)), self.problems
         except FoveateError as error:
             if _WRITER in self.named:
                 raise
@@ -106,6 +111,11 @@ def chats_of(
     return Chats(place, config, named, problems)
 
 
+def _reading(vault: Path | None) -> Toolset:
+    """What a model may look things up in: the vault, if there is one, and in any case what was said before."""
+    return RecallAlone() if vault is None else Workspace(vault, writable=False)
+
+
 def _problem(code: str, phase: str, text: str, subject: str) -> DiagnosticRecorded:
     return DiagnosticRecorded(code=code, phase=phase, text=encodable(text), subject=encodable(subject))
 
@@ -114,8 +124,8 @@ def _named(known: dict[str, Driver], aliases: Mapping[str, str], stack: ExitStac
     def named(name: str) -> Driver:
         model = aliases.get(name, name)
         if model not in known:
-            known[model] = stack.enter_context(driver_for(model))
-        return known[model]
+            known[model] = stack.enter_context(driver_for(model, alias=name))
+        return called(known[model], name)
 
     return named
 
@@ -126,9 +136,15 @@ def _beside(store: Store) -> Path:
 
 
 def _known(knowledge: Knowledge, config: Config) -> Computed:
+    on_debug = debug_printer(os.environ)
+
     def computed(text: str) -> str:
         today = datetime.now(UTC).date().isoformat()
         task = ContextTask(objective=text[:2_000])
-        return rendered(context_of(task, knowledge, today=today, domains=config.domains), budget=_COMPUTED)
+        context = context_of(task, knowledge, today=today, domains=config.domains)
+        if on_debug is not None:
+            on_debug(debug_report(context))
+        # A placeholder with nothing to fill in stays empty.
+        return rendered(context, budget=_COMPUTED) if context.says_something else ""
 
     return computed

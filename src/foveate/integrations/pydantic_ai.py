@@ -5,9 +5,9 @@ Extra: `foveate[pydantic-ai]`, or `foveate[work]` with what OpenAI, Anthropic an
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, get_args
 
@@ -32,14 +32,17 @@ from pydantic_ai.settings import ModelSettings, merge_model_settings
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_core import PydanticSerializationError
 
-from foveate.agents.driver import DriverError, OnText, Reply, Schema, WindowError
+from foveate.agents.driver import LONGEST_PAUSE, DriverError, OnText, PassingError, Reply, Schema, WindowError
 from foveate.chat.processing import CompilingHistory, build_compiling_history_processor
 from foveate.compiler.summaries import SummaryRequest
 from foveate.errors import ConfigError, MessageError
+from foveate.log.quoting import quote_lines
+from foveate.session.beside import run_beside
 from foveate.wire.format import Bridge, Request
 from foveate.wire.formats import PYDANTIC_AI
 from foveate.wire.json_calls import Bounds, JsonCall, call_schema, callable_tools, read_call, told
 from foveate.wire.tools import Declared
+from foveate.wire.usage import reported_usage
 
 Mode = Literal["auto", "tools", "json"]
 
@@ -54,9 +57,7 @@ Be brief: at most {words} words. Plain text, short lines, no preamble."""
 _UPDATE: Final = """
 
 This is the summary so far. Update it: keep what still holds, add what is new, mark what is done; newer facts win.
----
-{previous}
----"""
+{previous}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class PydanticAISummarizer:
         """The summary that the model writes."""
         ask = self.instructions.format(words=max(40, int(request.target_tokens * 0.6)))
         if request.previous:
-            ask += _UPDATE.format(previous=request.previous)
+            ask += _UPDATE.format(previous=quote_lines(request.previous))
         agent = Agent(self.model, output_type=str)
         # The answer is cut where it would be refused for its length anyway.
         settings = ModelSettings(max_tokens=request.target_tokens)
@@ -85,8 +86,6 @@ def _history(request: SummaryRequest) -> list[ModelMessage]:
 
 # --- the driver -------------------------------------------------------------------------------------------------------
 
-# Who asks for a longer pause than this is not waited for.
-_LONGEST_PAUSE: Final = 60.0
 _PASSING: Final = frozenset({408, 409, 429})
 _SMALL: Final = Bounds(characters=80, items=2)
 _KEYS: Final[Mapping[str, str]] = {
@@ -111,8 +110,7 @@ class PydanticAIDriver:
             cannot call. "auto" is "json" for models that are known not to call, else "tools".
         settings: what pydantic-ai is to send along, such as `max_tokens`.
         bounds: how much a call as JSON may say where its schema does not, for models that find no end.
-        retries: how often a request is sent again that failed for a passing reason.
-        sleep: waits for so many seconds before that.
+        alias: what the user calls the model, if that is not its name; recorded with each call.
 
     """
 
@@ -123,30 +121,29 @@ class PydanticAIDriver:
         mode: Mode = "auto",
         settings: ModelSettings | None = None,
         bounds: Bounds | None = None,
-        retries: int = 2,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        alias: str | None = None,
     ) -> None:
         if mode not in get_args(Mode):
             raise ConfigError(f"`mode` must be one of {', '.join(get_args(Mode))}, got {mode!r}")
-        if retries < 0:
-            raise ConfigError(f"`retries` must be 0 or more, got {retries!r}")
         self._model = _known(model)
         self._is_own = isinstance(model, str)
         self.name: str = model if isinstance(model, str) else model.model_id
+        self.alias = alias or self.name
         calls = mode == "tools" or (mode == "auto" and self._model.profile.get("supports_tools", True))
         self.mode: Literal["tools", "json"] = "tools" if calls else "json"
-        # Whoever sends again twice at two levels sends nine times.
+        # The loop sends again what failed in passing; if the client did so too, it would be sent nine times.
         once = "max_retries" not in self._model.unsupported_settings
         self._settings = merge_model_settings(ModelSettings(max_retries=0) if once else None, settings)
         self._bounds = bounds
-        self._retries = retries
-        self._sleep = sleep
+
+    def called(self, alias: str) -> PydanticAIDriver:
+        """The same model, chosen by another name."""
+        other = copy(self)
+        other.alias = alias
+        return other
 
     async def generate(self, messages: Request, schema: Schema | None, *, on_text: OnText | None = None) -> Reply:
-        """Send a request, and again if that fails for a passing reason; raises `DriverError`.
-
-        With `on_text` the answer is streamed; if it breaks off, the next begins at its beginning again.
-        """
+        """Send a request once; with `on_text` the answer is streamed. Raises `DriverError`."""
         tools = callable_tools(messages)
         if schema is not None and schema.name not in tools:
             raise DriverError(
@@ -165,16 +162,10 @@ class PydanticAIDriver:
         return _reply(_with_call(response) if as_json else response)
 
     async def _answered(self, request: Request, form: ModelRequestParameters, on_text: OnText | None) -> ModelResponse:
-        attempt = 0
-        while True:
-            try:
-                return await self._asked(request, form, on_text)
-            except _FAILURES as error:
-                pause = _pause(error, attempt)
-                if pause is None or attempt == self._retries:
-                    raise self._failed(error, attempt + 1) from error
-            await self._sleep(pause)
-            attempt += 1
+        try:
+            return await self._asked(request, form, on_text)
+        except _FAILURES as error:
+            raise self._failed(error) from error
 
     async def _asked(self, request: Request, form: ModelRequestParameters, on_text: OnText | None) -> ModelResponse:
         model, settings = self._model, self._settings
@@ -210,12 +201,11 @@ class PydanticAIDriver:
             allow_text_output=False,
         )
 
-    def _failed(self, error: Exception, attempts: int) -> DriverError:
-        times = f" {attempts} times" if attempts > 1 else ""
-        kind = WindowError if _is_overflow(error) else DriverError
-        return kind(
-            f"the model {self.name!r} was asked{times} and failed: {error!s:.400}; {_remedy(error, self._model)}"
-        )
+    def _failed(self, error: Exception) -> DriverError:
+        text = f"the model {self.name!r} failed: {error!s:.400}; {_remedy(error, self._model)}"
+        if _is_overflow(error):
+            return WindowError(text)
+        return PassingError(text, pause=_asked_pause(error)) if _is_passing(error) else DriverError(text)
 
 
 def local_model_driver(
@@ -270,16 +260,16 @@ def _definition(tool: Declared) -> ToolDefinition:
 
 def _reply(response: ModelResponse) -> Reply:
     usage = response.usage
-    if usage.unmeasured_requests or not usage.has_values():
+    counted = None if usage.unmeasured_requests or not usage.input_tokens else reported_usage(usage)
+    if counted is None:
         return Reply(message=response)
-    # Fields that the provider left out are not set, and read 0 only by default.
-    cached = usage.cache_read_tokens if "cache_read_tokens" in vars(usage) else None
-    tokens = {"input_tokens": usage.input_tokens, "cached_tokens": cached, "output_tokens": usage.output_tokens}
-    return Reply(message=response, **tokens)
+    tokens = {"input_tokens": counted.input_tokens, "cached_tokens": counted.cached_tokens}
+    tokens |= {"output_tokens": usage.output_tokens, "cache_write_tokens": usage.cache_write_tokens}
+    return Reply(message=response, usage=usage, **tokens)
 
 
-def _pause(error: Exception, attempt: int) -> float | None:
-    """How long to wait before a request is sent again; None if that would not help."""
+def _is_passing(error: Exception) -> bool:
+    """Whether the request may succeed if it is sent again, after a pause that is not too long."""
     match error:
         case exceptions.ModelQuotaExceededError():
             passing = False
@@ -288,8 +278,7 @@ def _pause(error: Exception, attempt: int) -> float | None:
             passing = status in _PASSING or status >= 500 if said is None else said
         case _:
             passing = isinstance(error, exceptions.ModelConnectionError)
-    asked = _asked_pause(error)
-    return max(2.0**attempt, asked) if passing and asked <= _LONGEST_PAUSE else None
+    return passing and _asked_pause(error) <= LONGEST_PAUSE
 
 
 def _asked_pause(error: Exception) -> float:
@@ -316,9 +305,9 @@ def _remedy(error: Exception, model: Model) -> str:
             return f"its provider does not have it: {other}"
         case exceptions.ModelConnectionError():
             return f"check that {model.base_url or 'its provider'} can be reached, and try again"
-        case _ if _asked_pause(error) > _LONGEST_PAUSE:
+        case _ if _asked_pause(error) > LONGEST_PAUSE:
             return f"its provider asks to wait for {_asked_pause(error):.0f} seconds: try again then, or {other}"
-        case _ if _pause(error, 0) is not None:
+        case _ if _is_passing(error):
             return f"try again later, or {other}"
         case _:
             return other
@@ -354,11 +343,13 @@ class EndlessHistory(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """The request with other messages."""
         tools = [_declared(tool) for tool in request_context.model_request_parameters.function_tools]
-        return replace(request_context, messages=await self.history.view(request_context.messages, tools))
+        model = request_context.model.model_id
+        messages = await self.history.view(request_context.messages, tools, model=model)
+        return replace(request_context, messages=messages)
 
     async def after_model_request(self, ctx: RunContext[Any], *, response: ModelResponse, **_: Any) -> ModelResponse:
         """The response as it is; the session has it from here on."""
-        self.history.heard(response)
+        await run_beside(self.history.heard, response)
         return response
 
 

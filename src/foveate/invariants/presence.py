@@ -16,7 +16,7 @@ ROOM_FOR_ERROR: Final = 200
 
 
 def _as_said(item: Item | None, facts: Facts) -> bool:
-    return item is not None and item.fate == "verbatim" and item.message.parts == facts.said(item.order).parts
+    return item is not None and item.is_as_said and item.message.parts == facts.said(item.order).parts
 
 
 ROOM_FOR_FRAMING: Final = 400
@@ -46,7 +46,7 @@ class FramingPresent(_Standing):
         if any(item.fate == "summarised" and item.message.role == "system" for item in items):
             # The summary beside the instructions says what is asked for; in a chat of months that is not the first.
             return
-        roomy = facts.limit is None or facts.limit - facts.tokens >= ROOM_FOR_FRAMING
+        roomy = facts.room is None or facts.room >= ROOM_FOR_FRAMING
         if roomy and not facts.open_errors and facts.first_input is not None and facts.first_input not in present:
             yield f"the first request {facts.first_input} is not shown"
 
@@ -100,7 +100,7 @@ class ErrorsVisible(_Standing):
     def check(self, items: Sequence[Item], facts: Facts, start: int) -> Iterator[str]:
         if start or not facts.open_errors:
             return
-        if facts.limit is not None and facts.limit - facts.tokens < ROOM_FOR_ERROR:
+        if facts.room is not None and facts.room < ROOM_FOR_ERROR:
             return
         shown = {item.id for item in items}
         shown.update(line.source for item in items for line in item.lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from foveate.log.messages import Message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the rules must know besides the items."""
+    """What the rules must know besides the items; `room` are the tokens still free, by our own count like the items."""
 
     said: Callable[[int], Message]
     pins: dict[str, None] = field(default_factory=dict)
@@ -23,9 +23,12 @@ class Facts:
     first_input: str | None = None
     leading: int = 0
     open_errors: frozenset[str] = frozenset()
-    known_ids: set[str] = field(default_factory=set)
+    known_ids: Container[str] = frozenset()
     tokens: int = 0
     limit: int | None = None
+    room: int | None = None
+    # What of the last turns this compile had to leave as it was.
+    kept: frozenset[str] = frozenset()
 
 
 class Invariant(Protocol):
@@ -56,9 +59,11 @@ INVARIANTS: tuple[Invariant, ...] = (
 )
 
 
-def broken(items: Sequence[Item], facts: Facts, start: int = 0) -> tuple[str, ...]:
+def broken(
+    items: Sequence[Item], facts: Facts, start: int = 0, *, rules: Iterable[Invariant] = INVARIANTS
+) -> tuple[str, ...]:
     """What is wrong with the items, each with the name of its rule."""
-    return tuple(f"{rule.name}: {what}" for rule in INVARIANTS for what in rule.check(items, facts, start))
+    return tuple(f"{rule.name}: {what}" for rule in rules for what in rule.check(items, facts, start))
 
 
 def safe_cuts(items: Sequence[Item]) -> set[int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from foveate.log.items import Item
-from foveate.log.messages import Media, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Opaque, Text, Thinking, ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from foveate.invariants.rules import Facts
@@ -84,7 +84,7 @@ def _content(part: object) -> bool:
     match part:
         case Text(text=text):
             return bool(text.strip())
-        case ToolCall() | Media() | ToolResult():
+        case ToolCall() | Media() | Opaque() | ToolResult():
             return True
         case _:
             return False

@@ -242,8 +242,8 @@ class Knowledge:
             stored = graph.after(connection, project.key, 0, retired=True)
             return graph_of((one.node for one in stored), project.updated)
 
-    def import_graph(self, data: dict[str, Any]) -> int:
-        """Take in the nodes of a `knowledge_graph.json`, all or none.
+    def import_graph(self, data: dict[str, Any], on_note: Callable[[str], None] = lambda _note: None) -> int:
+        """Take in the nodes of a `knowledge_graph.json`, all or none; `on_note` is told what had to be changed.
 
         Those whose ids are there are updated; what the file does not say of them stays as it is.
         """
@@ -251,6 +251,9 @@ class Knowledge:
         with self._changing() as change:
             known = graph.by_id(change.connection, change.key, [one.node.id for one in given])
             graph.put(change, [one.over(known[one.node.id].node if one.node.id in known else None) for one in given])
+        for one in given:
+            if one.note:
+                on_note(one.note)
         return len(given)
 
     def read_memories(self, place: Path) -> Memories:

@@ -14,6 +14,8 @@ from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.project import root_of
 from foveate.knowledge.repository import MappedFile, Progress, RepositoryMap, build_map, is_under
+from foveate.private_files import create_private_file, make_private_folder
+from foveate.store.held import HELD_ENDING
 
 
 def chart(
@@ -42,10 +44,12 @@ def chart(
         gone={file.path for file in known} - now - others,
         ours=lambda location: is_under(location, under) and location not in others,
     )
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(kept.parent)
     # Whole or not at all: half of it would hide which files were there before.
     unfinished = kept.with_suffix(f".{os.getpid()}.part")
-    unfinished.write_bytes(msgspec.msgpack.encode([*elsewhere, *made.files]))
+    unfinished.unlink(missing_ok=True)
+    with create_private_file(unfinished) as file:
+        file.write(msgspec.msgpack.encode([*elsewhere, *made.files]))
     unfinished.replace(kept)
     return made
 
@@ -57,7 +61,9 @@ def _own(store: Path | None, root: Path) -> re.Pattern[str] | None:
     file = re.escape(store.resolve().relative_to(root).as_posix())
     folder = file.removesuffix(re.escape(store.resolve().name))
     maps, work = r"maps/[0-9a-f]{16}\.(?:msgpack|\d+\.part)", r"work/[^/]+-[0-9a-f]{10}\.(?:git/.*|lock)"
-    return re.compile(rf"{file}(?:-wal|-shm|-journal)?|{folder}(?:{maps}|{work})", re.DOTALL)
+    return re.compile(
+        rf"{file}(?:-wal|-shm|-journal|{re.escape(HELD_ENDING)}/.*)?|{folder}(?:{maps}|{work})", re.DOTALL
+    )
 
 
 def _kept_in(knowledge: Knowledge, root: Path) -> Path:

@@ -13,14 +13,14 @@ from foveate.errors import FoveateError
 from foveate.knowledge import graph, journal, places
 from foveate.knowledge.checked import checked_node
 from foveate.knowledge.models import Node
-from foveate.knowledge.postings import NUMBER_MASK, Posting
-from foveate.store.check import Problem
+from foveate.store.check import Problem, raise_if_busy
 from foveate.store.schema import handoffs, journal_blockers, journal_tasks, map_entries
 from foveate.store.schema import knowledge_links as links
 from foveate.store.schema import knowledge_nodes as nodes
 from foveate.store.schema import knowledge_postings as postings
 from foveate.store.schema import knowledge_projects as projects
 from foveate.store.schema import knowledge_terms as terms
+from foveate.store.search_lists import NUMBER_MASK, Posting
 from foveate.store.store import Store
 
 _PAGE: Final = 1_000
@@ -43,6 +43,7 @@ def check_knowledge(store: Store) -> list[Problem]:
             for row in known.values():
                 problems += _project(connection, row)
     except (FoveateError, ValueError, TypeError) as error:
+        raise_if_busy(error)
         # A column may hold anything if somebody else wrote it.
         problems.append(Problem(None, "knowledge", f"cannot be read: {error}", _RESTORE))
     return problems

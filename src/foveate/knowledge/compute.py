@@ -142,6 +142,7 @@ class ComputedContext:
     """What a task is shown, within the limits of its complexity.
 
     `left_out` counts what was more; of the kinds in `at_least` there may be more than that, which nobody looked at.
+    `relevance` says how well each node fits, by its id, and each place of the code, by its location.
     """
 
     patterns: tuple[Node, ...] = ()
@@ -156,6 +157,7 @@ class ComputedContext:
     incomplete: tuple[tuple[str, str], ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     at_least: tuple[str, ...] = ()
+    relevance: Mapping[str, float] = field(default_factory=dict)
     computed: Computed
 
     @property
@@ -269,6 +271,7 @@ def assembled(
         incomplete=dependencies.incomplete,
         # Of the code only what is in reach is counted.
         at_least=tuple(sorted({*knowledge.cut, "code_references"})),
+        relevance={**knowledge.scores, **{entry.location: score for entry, score in code.ranked}},
         computed=computed,
     )
 

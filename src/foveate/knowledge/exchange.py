@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from msgspec.structs import replace
 
 from foveate.errors import ConfigError
 from foveate.knowledge.checked import checked_node
-from foveate.knowledge.models import Node
+from foveate.knowledge.models import Node, NodeType
 
 VERSION: Final = 1
 
 
+# What a node is taken for whose type is not one of ours: something that somebody understood.
+GENERIC: Final[NodeType] = "insight"
+_UNSAID: Final = object()
+
+
 class Given(NamedTuple):
-    """A node that others wrote, and which of its fields they wrote."""
+    """A node that others wrote, which of its fields they wrote, and what had to be changed about it."""
 
     node: Node
     fields: frozenset[str]
+    note: str = ""
 
     def over(self, stored: Node | None) -> Node:
         """The node with what is known of the fields that they did not write."""
@@ -58,11 +64,29 @@ def nodes_of(graph: object) -> list[Given]:
     for place, given in enumerate(listed):
         id = given.get("id") if isinstance(given, Mapping) else None
         name = f"nodes[{place}]" if id is None else f"nodes[{place}] {id!r:.80}"
-        node = checked_node(given, name=name)
+        fitting, note = _with_known_type(given, name)
+        node = checked_node(fitting, name=name)
         if node.id in found:
             raise ConfigError(f"{name}: `id` is that of another node before it; give each its own")
-        found[node.id] = Given(node, frozenset(map(str, given)))
+        found[node.id] = Given(node, frozenset(map(str, given)), note)
     return list(found.values())
+
+
+def _with_known_type(given: Any, name: str) -> tuple[Any, str]:
+    """A node as it can be stored: one of an unknown type is generic, has the type as a tag, and a note says so."""
+    type = given.get("type", _UNSAID) if isinstance(given, Mapping) else _UNSAID
+    if type is None or (isinstance(type, str) and not type.strip()):
+        return {**given, "type": GENERIC}, f"{name}: `type` is empty; taken in as {GENERIC!r}"
+    if not isinstance(type, str):
+        return given, ""
+    tag = "-".join(type.lower().split())
+    if tag in get_args(NodeType):
+        return {**given, "type": tag}, ""
+    tags = given.get("tags")
+    tagged = [*tags, tag] if isinstance(tags, list) else tags if tags is not None else [tag]
+    known = ", ".join(get_args(NodeType))
+    note = f"{name}: `type` {type!r:.80} is not one of {known}; taken in as {GENERIC!r} with the tag {tag!r:.80}"
+    return {**given, "type": GENERIC, "tags": tagged}, note
 
 
 def _written(node: Node) -> dict[str, Any]:

@@ -9,15 +9,14 @@ from typing import Any, Final, NamedTuple, get_args
 import msgspec
 from sqlalchemy import ARRAY, BigInteger, Connection, Row, any_, bindparam, delete, func, insert, select, update
 
-from foveate.knowledge import postings
 from foveate.knowledge.checked import day_of
 from foveate.knowledge.models import Node, NodeType
-from foveate.knowledge.postings import Posting
 from foveate.knowledge.project import Change
 from foveate.knowledge.terms import Terms, node_terms, says, spaced, wording
 from foveate.store.engine import insert_ignoring
 from foveate.store.schema import knowledge_links as links
 from foveate.store.schema import knowledge_nodes as nodes
+from foveate.store.search_lists import Posting, place_of, replace_postings
 
 # What an engine takes in one list.
 _CHUNK: Final = 500
@@ -78,8 +77,9 @@ def put(change: Change, given: Iterable[Node]) -> None:
         number = old[id].number if id in old else change.number("node")
         new[id] = Stored(number, node, node_terms(node))
         _note_number(change, id)
-    postings.changed(
-        change,
+    replace_postings(
+        change.connection,
+        change.key,
         (one for stored in old.values() for one in stored.postings),
         (one for stored in new.values() for one in stored.postings),
     )
@@ -206,7 +206,7 @@ def alike(connection: Connection, project: int) -> list[tuple[str, ...]]:
 
 
 def _postings(number: int, node: Node, terms: Terms) -> Iterator[Posting]:
-    place = postings.place_of(day_of(node.created, field="`created`"), number)
+    place = place_of(day_of(node.created, field="`created`"), number)
     for field, some in ((tag_field(node.type), terms.tags), (word_field(node.type), terms.words)):
         for term in some:
             yield Posting(term, field, place)

@@ -88,7 +88,7 @@ def _given(text: str) -> object:
     if not body.closed:
         raise HandoffError(["the fence of the handoff is not closed; it may have been cut off"])
     try:
-        read = parsed(body.text, "the handoff")
+        read = parsed(body.text, "the handoff", short=True)
         twice = [f"`{name}` is there twice; say it once" for name in repeated_fields(body.text)]
     except ValueError as error:
         # Either it cannot be read, or it has a date that no calendar has.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from typing import Final, NamedTuple, get_args
@@ -16,16 +17,33 @@ _CLOSING: Final = r"(?P<closed>^(?P=fence)[ \t]*$)|\Z"
 _FENCE: Final = re.compile(rf"{_OPENING}(?:ya?ml|json)[^\n]*\n(?P<body>.*?)(?:{_CLOSING})", re.DOTALL | re.MULTILINE)
 _ANY_FENCE: Final = re.compile(rf"{_OPENING}.*?(?:{_CLOSING})", re.DOTALL | re.MULTILINE)
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+Handoff[ \t]*$", re.MULTILINE | re.IGNORECASE)
-_FIELD: Final = re.compile(rf"^[\s{{]*[\"']?(?:{'|'.join(FIELDS)})[\"']?[ \t]*:", re.MULTILINE)
+# A line's own beginning, or a brace and what follows it on other lines; lines that are blank are passed once.
+_START: Final = r"^(?:[^\S\n]*+\{\s*+)?[ \t\r\f\v\xa0{]*+[\"']?"
+_FIELD: Final = re.compile(rf"{_START}(?:{'|'.join(FIELDS)})[\"']?[ \t]*:", re.MULTILINE)
 # A sentence may begin with `outcome:` too.
 _NO_SENTENCE: Final = re.compile(
-    rf"^[\s{{]*[\"']?(?:(?:{'|'.join(FIELDS[1:])})[\"']?[ \t]*:"
+    rf"{_START}(?:(?:{'|'.join(FIELDS[1:])})[\"']?[ \t]*:"
     rf"|outcome[\"']?[ \t]*:[ \t]*[\"']?(?:{'|'.join(get_args(Result))})[\"']?[ \t]*(?:$|[,}}]))",
     re.MULTILINE,
 )
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
+_PAIRS: Final = json.JSONDecoder(object_pairs_hook=tuple)
+_SENTENCE: Final = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+|(?<=[。！？])|\n+")
+_BULLET: Final = re.compile(r"^\s*(?:>\s*|(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?)")
 _SUMMARY: Final = 400
+_FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(?:.*?\n)??\1[ \t]*(?:\n|\Z)", re.DOTALL)
+_UNDERLINE: Final = re.compile(r" {0,3}(?:={2,}|-{2,})[ \t]*")
+_BOLD: Final = re.compile(r"[ \t]*(?:\*\*|__)([^*_\n]{1,100})(?:\*\*|__)[ \t]*")
+_HEADED: Final = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)", re.MULTILINE)
+_LISTED: Final = re.compile(
+    r"^\s*(?:[-*+•][ \t]|>|\d{1,9}[.)][ \t]|\||[-=*_]{3,}\s*$|\*\*[^*\n]{1,60}(?::\*\*|\*\*:)"
+    r"|!\[[^\]\n]{0,200}\]\([^)\n]{0,500}\)\s*$)"
+)
+# Headings that say of which kind a text is, and not what it is about.
+_KIND: Final = re.compile(
+    r"(?:task|issue|story|ticket|objective|goal|description|summary|overview|context|background|metadata|outcome)"
+    r"(?:[ \t]+[\w.#:-]{1,20})?",
+    re.IGNORECASE,
+)
 
 
 class Body(NamedTuple):
@@ -59,18 +77,29 @@ def body_of(text: str) -> Body:
 
 def repeated_fields(body: str) -> list[str]:
     """The fields that stand twice in a handoff that can be read: of two outcomes nobody knows which is meant."""
+    names = _names_in_json(body) if body.lstrip().startswith("{") else _names_in_yaml(body)
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _names_in_json(body: str) -> list[str]:
+    try:
+        pairs = _PAIRS.decode(body.strip())
+    except (ValueError, RecursionError):
+        # Whoever reads it says what is wrong with it.
+        return []
+    return [name for name, _ in pairs]
+
+
+def _names_in_yaml(body: str) -> list[str]:
     # Whoever has no handoff to read need not wait for it.
     import yaml  # noqa: PLC0415
 
     try:
         read = yaml.compose(body, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError):
-        # JSON with tabs in it, which this reads only as YAML.
+        # Whoever reads it says what is wrong with it.
         return []
-    if not isinstance(read, yaml.MappingNode):
-        return []
-    names = Counter(str(key.value) for key, _ in read.value)
-    return [name for name, count in names.items() if count > 1]
+    return [str(key.value) for key, _ in read.value] if isinstance(read, yaml.MappingNode) else []
 
 
 def words_of(text: str) -> str:
@@ -86,10 +115,58 @@ def words_of(text: str) -> str:
 def told_in(text: str, handoff: Handoff | None = None) -> Told:
     """A name and a summary from the words of whoever hands over; without what was salvaged from them."""
     words = words_of(text)
+    if _HEADED.search(words):
+        # A document, of which headings and lists of facts are no summary.
+        first = first_sentence(words)
+        return Told(first[:SUMMARY], first[:_SUMMARY])
     if handoff is not None and handoff.salvaged:
         said = _lessons(handoff)
         words = " ".join(one for one in sentences(words) if one not in said)
     return Told(next(iter(sentences(words)), "")[:SUMMARY], " ".join(words.split())[:_SUMMARY])
+
+
+def first_sentence(text: str) -> str:
+    r"""The first sentence of a Markdown text: of its prose, else of its lists, else of its headings.
+
+    A heading that only says of which kind the text is comes last.
+
+    >>> first_sentence("# Task\n\n- id: 7\n\nRound half up. Then test.")
+    'Round half up.'
+    """
+    plain = _FRONT_MATTER.sub("", text.replace("\r\n", "\n").strip(), count=1)
+    lines = _with_marked_headings(_ANY_FENCE.sub("", _without_comments(plain)).split("\n"))
+    prose = [line for line in lines if not _HEADED.match(line) and not _LISTED.match(line)]
+    # A number with its dot is no sentence.
+    listed = [_BULLET.sub("", line) for line in lines if _LISTED.match(line)]
+    headings = [line.strip("# \t").removesuffix(":") for line in lines if _HEADED.match(line)]
+    telling = [one for one in headings if not _KIND.fullmatch(one)]
+    for some in (prose, listed, telling, headings):
+        found = next(iter(sentences("\n".join(some))), "")
+        if found:
+            return found.strip("*_ ")
+    return ""
+
+
+def _without_comments(text: str) -> str:
+    """A text without what Markdown does not show; a comment that nothing closes is none."""
+    kept, at = "", 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        kept, at = kept + text[at:start], end + 3
+    return kept + text[at:]
+
+
+def _with_marked_headings(lines: list[str]) -> list[str]:
+    """Lines with the one mark of headings, also where they are underlined or wholly bold."""
+    marked: list[str] = []
+    for line in lines:
+        above = marked[-1] if marked else ""
+        if _UNDERLINE.fullmatch(line) and above.strip() and not _HEADED.match(above) and not _LISTED.match(above):
+            marked[-1] = f"# {above.strip()}"
+        elif bold := _BOLD.fullmatch(line):
+            marked.append(f"# {bold[1]}")
+        else:
+            marked.append(line)
+    return marked
 
 
 def _lessons(handoff: Handoff) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,11 +14,14 @@ from msgspec.structs import replace
 from foveate.errors import ConfigError
 from foveate.knowledge.checked import checked_node
 from foveate.knowledge.models import Node
+from foveate.named_files import read_named_text, walk_folder
 
 _FIELDS: Final = ("id", "type", "date", "tags", "severity")
+_ENDINGS: Final = (".md", ".markdown")
+_MOST_BYTES: Final = 1_000_000
 _FRONT: Final = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING: Final = re.compile(r"^(#+)[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-_SENTENCE: Final = re.compile(r"(.+?[.!?])(?=\s|\Z)", re.DOTALL)
+_HEADING: Final = re.compile(r"^(#++)[ \t]++(.*[^ \t#\n])[ \t#]*+$", re.MULTILINE)
+_FIRST_SENTENCE: Final = re.compile(r"(.+?[.!?])(?=\s|\Z)", re.DOTALL)
 _LIST_MARK: Final = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
 # A link to the file of another memory, or an id: in brackets, in backticks, or bare with at most a reason behind it.
 _RELATED: Final = re.compile(
@@ -29,10 +32,11 @@ _DATED: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class Memories(NamedTuple):
-    """The memories of a folder, and the files in it that are none."""
+    """The memories of a folder, the files in it that are none, and links and special files, which are not read."""
 
     nodes: tuple[Node, ...]
     left_out: tuple[Path, ...] = ()
+    not_read: tuple[tuple[Path, str], ...] = ()
 
 
 def memories_in(place: Path) -> Memories:
@@ -43,12 +47,16 @@ def memories_in(place: Path) -> Memories:
     if not place.is_dir():
         if not place.is_file():
             raise ConfigError(f"no folder {str(place)!r}; name the one that has the memories, *.md files, or one file")
-        return Memories((_memory(place, _text(place)),))
+        return Memories((_memory(place, read_named_text(place, most=_MOST_BYTES)),))
     found: dict[str, Path] = {}
     memories: list[Node] = []
     left_out: list[Path] = []
-    for path in sorted(_markdown(place)):
-        text = _text(path)
+    not_read: list[tuple[Path, str]] = []
+    walked = walk_folder(place, _ENDINGS, lambda path, reason: not_read.append((path, reason)), hidden=False)
+    # Links first, so that the file itself takes the place of those that lead to it.
+    files = sorted((path for _, listed in walked for path in listed), key=Path.is_symlink, reverse=True)
+    for path in sorted({path.resolve(): path for path in files}.values()):
+        text = read_named_text(path, most=_MOST_BYTES)
         if _FRONT.match(text) is None:
             left_out.append(path)
             continue
@@ -60,27 +68,16 @@ def memories_in(place: Path) -> Memories:
     if not memories:
         raise ConfigError(
             f"no memory in {str(place)!r}: {len(left_out)} *.md file(s), none of which begins with ---, id, type, "
-            "date, tags, ---; name the folder that has them"
+            f"date, tags, ---{_listed(not_read)}; name the folder that has them"
         )
     # Who names the file of another memory means what is in it.
     ids = {path.stem: id for id, path in found.items()}
     named = (replace(one, connections=tuple(ids.get(id, id) for id in one.connections)) for one in memories)
-    return Memories(tuple(named), tuple(left_out))
+    return Memories(tuple(named), tuple(left_out), tuple(not_read))
 
 
-def _markdown(folder: Path) -> Iterator[Path]:
-    """The Markdown files in a folder and below it, without hidden folders."""
-    for path in folder.rglob("*"):
-        below = path.relative_to(folder).parts
-        if path.suffix.lower() in (".md", ".markdown") and path.is_file() and not any(p.startswith(".") for p in below):
-            yield path
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}; store it as UTF-8, or move it elsewhere") from error
+def _listed(not_read: Sequence[tuple[Path, str]]) -> str:
+    return "".join(f"; {path.name} is left out, as {reason}" for path, reason in not_read[:3])
 
 
 def _memory(path: Path, text: str) -> Node:
@@ -148,7 +145,7 @@ def _title(body: str) -> str:
 def _sentence(text: str) -> str:
     """The first sentence of a text, on one line."""
     paragraph = _LIST_MARK.sub("", re.split(r"\n\s*\n", text, maxsplit=1)[0].strip())
-    found = _SENTENCE.match(paragraph)
+    found = _FIRST_SENTENCE.match(paragraph)
     return " ".join((found[1] if found is not None else paragraph).split())
 
 

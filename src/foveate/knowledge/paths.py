@@ -16,18 +16,26 @@ def _words(text: str) -> frozenset[str]:
 
 # A path has a folder in it; a name alone needs more to be told from `os.path`, `user.name` and the end of a sentence.
 _PATH: Final = re.compile(
-    r"(?<![\w@:/.-])(?:~|\.{1,2})?/?[\w@.+-]+(?:/[\w@.+-]+)+/?"
+    # No part of a path is longer than a name of a file can be.
+    r"(?<![\w@:/.-])(?:~|\.{1,2})?/?[\w@.+-]{1,255}(?:/[\w@.+-]{1,255})+/?"
     r"|(?<![\w@/.-])\.?[\w+-][\w.+-]*(?![\w(])"
 )
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 _VERSION: Final = re.compile(r"^(?:e\.g|i\.e|v?\d[\w.]*)\.?$", re.IGNORECASE)
 # Without those that members of objects have too: `self.db`, `console.log`, `process.env`, `mock.patch`.
 _ENDINGS: Final = _words(
-    "adoc astro avro bash bat bib c cc cfg clj cljs cmake conf cpp crt cs cshtml css csv cu cxx dart ejs el elm erb "
-    "erl ex exs fish fsx gif go gql gradle graphql groovy h haml hbs hcl hh hpp hrl hs htm html hxx ico ini ipynb "
-    "java jl jpeg jpg js json json5 jsonl jsx kt kts less lisp lua md mdx mjs mk ml mli nim nix parquet pdf php pl "
-    "plist png prisma proto ps1 pug pxd py pyi pyx r rake rb rego rs rst sass sbt scala scm scss sh sol sql sqlite "
-    "svelte svg swift tex tf tfvars thrift toml ts tsv tsx txt vb vim vue wasm webp xml xsd yaml yml zig zsh"
+    "adoc astro avro bash bat bib bz2 c cc cfg clj cljs cmake conf cpp crt cs cshtml css csv cu cxx dart ejs el elm "
+    "erb erl ex exs fish fsx gif go gql gradle graphql groovy gz h haml hbs hcl hh hpp hrl hs htm html hxx ico ini "
+    "ipynb java jl jpeg jpg js json json5 jsonl jsx kt kts less lisp lua md mdx mjs mk ml mli nim nix parquet pdf php "
+    "pl plist png prisma proto ps1 pug pxd py pyi pyx r rake rb rego rs rst sass sbt scala scm scss sh sol sql sqlite "
+    "svelte svg swift tar tex tf tfvars tgz thrift toml ts tsv tsx txt vb vim vue wasm webp whl xml xsd xz yaml yml "
+    "zig zsh zst"
+)
+# Endings that are also what a task is about, as a language, a format or a word of English; `py` only names files.
+_SUBJECTS: Final = _words(
+    "astro avro bash c cmake conf css csv dart elm fish gif go gradle graphql groovy haml html ico java jpeg json "
+    "less lisp lua nim nix parquet pdf php plist png prisma proto pug r rake sass scala sol sql sqlite svelte svg "
+    "swift tar tex thrift toml vim vue wasm webp xml yaml zig zsh"
 )
 # What is called like a file and is none.
 _PRODUCTS: Final = _words(
@@ -48,6 +56,10 @@ _FOLDERS: Final = _words(
     "app apps assets bench bin cmd config configs crates doc docs examples internal lib libs modules packages pkg "
     "plugins scripts spec src test tests tools vendor"
 )
+# Behind these comes the name of a person.
+_HOMES: Final = _words("Users home")
+# An ending that stands for all files that have it: "all .py files".
+_ENDING_ALONE: Final = re.compile(r"(?<![\w.])\*?\.([A-Za-z][A-Za-z0-9]{0,7})\b(?![\w./-])")
 _BACKSLASHES: Final = re.compile(
     r"(?<![\w\\.@-])(?:[A-Za-z]:)?\\?[\w.@-]+(?:\\[\w.@-]+)*\\[\w@-][\w.@-]*\.[A-Za-z]\w{0,7}\b"
 )
@@ -79,6 +91,53 @@ def paths_in(text: str) -> tuple[str, ...]:
 
     plain = _GLUED_BEHIND.sub(r"\1 ", _QUOTED.sub(held, plain))
     return tuple(dict.fromkeys(spaced.get(path, path) for path in _found(plain)))
+
+
+def words_of_paths(text: str) -> str:
+    """The text with the words of each path in its place: not its ending, nor folders that every project has.
+
+    >>> words_of_paths("Fix src/billing/refunds.py and all .py files")
+    'Fix  billing refunds  and all   files'
+    """
+
+    def replaced(found: re.Match[str]) -> str:
+        path = _GLUED_BEFORE.sub("", found[0].rstrip(".,:;"))
+        if not path or not any(map(str.isalpha, path)) or not (_is_path(path) if "/" in path else _is_name(path)):
+            return found[0]
+        before, _, behind = found[0].partition(path)
+        *folders, name = path.rstrip("/").split("/")
+        return f"{before} {' '.join((*_told(folders), _stem(name)))} {behind}"
+
+    plain = _GLUED_BEHIND.sub(r"\1 ", _BACKSLASHES.sub(_slashed, text))
+    return _ENDING_ALONE.sub(_without_ending, _PATH.sub(replaced, plain))
+
+
+def is_bare_ending(word: str) -> bool:
+    """Whether a word is the ending of files and nothing else, as in "for py files".
+
+    >>> [word for word in ("py", "tsx", "sql", "cat") if is_bare_ending(word)]
+    ['py', 'tsx']
+    """
+    return word in _ENDINGS and word not in _SUBJECTS
+
+
+def _stem(name: str) -> str:
+    """The name of a file without its endings: `x-y.test.ts` is x-y.test, and `x.tar.gz` is x."""
+    stem, dot, ending = name.rpartition(".")
+    if dot and stem and ending.lower() in _ENDINGS:
+        return stem.removesuffix(".tar")
+    return name if name not in _FOLDERS else ""
+
+
+def _told(folders: list[str]) -> list[str]:
+    """The folders of a path that say something: not where somebody keeps a project, nor what every project has."""
+    if folders[:1] == [""] and folders[1:2] and folders[1] in _HOMES:
+        folders = folders[3:]
+    return [one for one in folders if one not in _FOLDERS and one.strip(".~")]
+
+
+def _without_ending(found: re.Match[str]) -> str:
+    return " " if found[1].lower() in _ENDINGS else found[0]
 
 
 def without_addresses(text: str) -> str:

@@ -10,14 +10,20 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
-from foveate.knowledge import postings
 from foveate.knowledge.checked import plain
 from foveate.knowledge.mapping import parts_of
 from foveate.knowledge.models import MapEntry
-from foveate.knowledge.postings import Posting, Wanted
 from foveate.knowledge.project import Change
 from foveate.knowledge.terms import spaced, word_terms
 from foveate.store.schema import map_entries
+from foveate.store.search_lists import (
+    Posting,
+    TermList,
+    choose_lists,
+    count_terms,
+    replace_postings,
+    sum_weights,
+)
 
 FIELD: Final = "map"
 _CHUNK: Final = 500
@@ -105,7 +111,7 @@ def put(change: Change, given: Iterable[MapEntry], definitions: Mapping[str, Seq
             gone += postings_of(number, row.word_terms.split())
             changes = {f"new_{name}": value for name, value in values.items()}
             updated.append({"old_project": change.key, "old_number": number, **changes})
-    postings.changed(change, gone, new)
+    replace_postings(change.connection, change.key, gone, new)
     change.written += len(wanted)
     if added:
         change.connection.execute(insert(map_entries), added)
@@ -123,7 +129,8 @@ def remove(change: Change, prefix: str) -> int:
     )
     where = (map_entries.c.project == change.key) & under
     rows = change.connection.execute(select(map_entries.c.number, map_entries.c.word_terms).where(where)).all()
-    postings.changed(change, (one for row in rows for one in postings_of(row.number, row.word_terms.split())), ())
+    gone = (one for row in rows for one in postings_of(row.number, row.word_terms.split()))
+    replace_postings(change.connection, change.key, gone, ())
     change.connection.execute(delete(map_entries).where(where))
     return len(rows)
 
@@ -158,14 +165,12 @@ def sharing(
     stems = dict.fromkeys(stem for file in files for stem in word_terms(file))
     # Who gives stems already must not have them shortened again.
     stems |= dict.fromkeys(stem for term in terms for stem in (plain(term).lower(), *word_terms(term)))
-    found = postings.counts(connection, project, [_EVERY, *list(stems)[:_MOST_TERMS]])
+    found = count_terms(connection, project, [_EVERY, *list(stems)[:_MOST_TERMS]])
     counts = {term: count for (term, field), count in found.items() if field == FIELD}
     total = counts.pop(_EVERY, 0)
-    lists = _chosen(counts)
-    scores: dict[int, float] = {}
-    for one, some in zip(lists, postings.newest(connection, project, lists, _NEWEST), strict=True):
-        for number in some:
-            scores[number] = scores.get(number, 0.0) + 1 / math.log2(2 + one.size)
+    known = (TermList(term, FIELD, count, 1 / math.log2(2 + count)) for term, count in counts.items())
+    lists = list(choose_lists(known, newest=_NEWEST, most_lists=_MOST_LISTS, most_rows=_MOST_ROWS))
+    scores = sum_weights(connection, project, lists, newest=_NEWEST)
     named = _named(connection, project, files, counts)
     best = list(dict.fromkeys((*named, *sorted(scores, key=lambda number: (-scores[number], number)))))[:limit]
     rows = _numbered(connection, project, best)
@@ -180,18 +185,6 @@ def sharing(
 def postings_of(number: int, terms: Iterable[str]) -> Iterator[Posting]:
     """Where the index has an entry with these terms, as they are stored."""
     return (Posting(term, FIELD, number) for term in (_EVERY, *terms) if term != _DEFINES)
-
-
-def _chosen(counts: Mapping[str, int]) -> list[Wanted]:
-    """The lists of the index to read: short ones first, as many as have so many rows together."""
-    chosen: list[Wanted] = []
-    rows = 0
-    for one in sorted((Wanted(term, FIELD, count) for term, count in counts.items()), key=_cost)[:_MOST_LISTS]:
-        rows += min(one.size, _NEWEST)
-        if rows > _MOST_ROWS:
-            break
-        chosen.append(one)
-    return chosen
 
 
 def _named(connection: Connection, project: int, files: Sequence[str], counts: Mapping[str, int]) -> Iterator[int]:
@@ -251,10 +244,6 @@ def _defined(definitions: Mapping[str, Sequence[str]], location: str, row: Row[A
 
 def _defining(row: Row[Any]) -> Defining:
     return Defining(row.location, frozenset(row.word_terms.partition(f" {_DEFINES} ")[2].split()))
-
-
-def _cost(wanted: Wanted) -> tuple[int, str]:
-    return wanted.size, wanted.term
 
 
 def _at(connection: Connection, project: int, locations: Sequence[str]) -> Iterator[Row[Any]]:

@@ -99,6 +99,19 @@ def found(connection: Connection, name: str) -> Project:
     return Project(_NOBODY, 0, "") if row is None else Project(row.id, row.nodes, _written(row.updated_at))
 
 
+class ListedProject(NamedTuple):
+    """A project by its name, and how many nodes it has."""
+
+    name: str
+    nodes: int
+
+
+def list_projects(connection: Connection) -> list[ListedProject]:
+    """All projects of a store, the one that was changed last on top."""
+    query = select(projects.c.name, projects.c.nodes).order_by(projects.c.updated_at.desc())
+    return [ListedProject(row.name, row.nodes) for row in connection.execute(query)]
+
+
 @contextmanager
 def changing(store: Store, name: str) -> Generator[Change, None, None]:
     """Change what a project knows: all of it, or nothing if an error ends it."""

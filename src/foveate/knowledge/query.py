@@ -17,12 +17,20 @@ from typing import Any, Final, NamedTuple, get_args
 from sqlalchemy import Connection, Row
 
 from foveate.errors import ConfigError
-from foveate.knowledge import graph, postings
+from foveate.knowledge import graph
 from foveate.knowledge.checked import day_of
 from foveate.knowledge.models import Node, NodeType
-from foveate.knowledge.postings import Wanted, day_at, number_at
 from foveate.knowledge.project import Project
 from foveate.knowledge.terms import tag_term, word_terms
+from foveate.store.search_lists import (
+    TermList,
+    choose_lists,
+    count_terms,
+    day_at,
+    newest_places,
+    number_at,
+    sum_weights,
+)
 
 TYPES: Final[tuple[NodeType, ...]] = get_args(NodeType)
 _TAG_FIELDS: Final = frozenset(map(graph.tag_field, TYPES))
@@ -68,11 +76,6 @@ class _Weights(NamedTuple):
     words: Mapping[str, float]
 
 
-class _List(NamedTuple):
-    wanted: Wanted
-    weight: float
-
-
 class _Hit(NamedTuple):
     score: float
     day: int
@@ -107,7 +110,7 @@ def best(
     if unknown:
         raise ConfigError(f"`types` has {unknown[0]!r}; known are {', '.join(TYPES)}")
     now = day_of(today or "", field="`today`")
-    known = postings.counts(connection, project.key, wanted.tags.keys() | wanted.words.keys())
+    known = count_terms(connection, project.key, wanted.tags.keys() | wanted.words.keys())
     weights = _weights(known, wanted, project.nodes)
     lists = _lists(known, weights, types or TYPES)
     days = _candidates(connection, project, lists, now, max(limit + _REFINED, _LEAST))
@@ -135,7 +138,7 @@ def _rarity(count: int, total: int) -> float:
     return math.log(1 + max(total, count) / count) / math.log(1 + max(total, count))
 
 
-def _lists(known: Mapping[tuple[str, str], int], weights: _Weights, types: Collection[NodeType]) -> list[_List]:
+def _lists(known: Mapping[tuple[str, str], int], weights: _Weights, types: Collection[NodeType]) -> list[TermList]:
     """The lists of the index to read; those of tags have their own share, so that rare words do not crowd them out."""
     return [
         *_chosen(known, weights.tags, frozenset(map(graph.tag_field, types)), _TAG_ROWS),
@@ -145,30 +148,20 @@ def _lists(known: Mapping[tuple[str, str], int], weights: _Weights, types: Colle
 
 def _chosen(
     known: Mapping[tuple[str, str], int], weights: Mapping[str, float], fields: Collection[str], most: int
-) -> Iterator[_List]:
-    """Short lists first, then those that count most, as many as have so many rows together."""
-    found = sorted(
-        (min(count, _NEWEST), -weights[term], term, field)
+) -> Iterator[TermList]:
+    lists = (
+        TermList(term, field, count, weights[term])
         for (term, field), count in known.items()
         if field in fields and term in weights
     )
-    rows = 0
-    for size, weight, term, field in found[:_MOST_LISTS]:
-        rows += size
-        if rows > most:
-            return
-        yield _List(Wanted(term, field, known[term, field]), -weight)
+    return choose_lists(lists, newest=_NEWEST, most_lists=_MOST_LISTS, most_rows=most)
 
 
 def _candidates(
-    connection: Connection, project: Project, lists: Sequence[_List], now: int, most: int
+    connection: Connection, project: Project, lists: Sequence[TermList], now: int, most: int
 ) -> dict[int, int]:
     """The numbers of the nodes that are best by what the index says of them, each with its day."""
-    scores: dict[int, float] = {}
-    found = postings.newest(connection, project.key, [one.wanted for one in lists], _NEWEST)
-    for (_, weight), places in zip(lists, found, strict=True):
-        for place in places:
-            scores[place] = scores.get(place, 0.0) + weight
+    scores = sum_weights(connection, project.key, lists, newest=_NEWEST)
     # What is new counts only so much more, so that most need not be looked at any closer.
     least = min(nlargest(most, scores.values()), default=0.0) - RECENT
     near = [
@@ -181,12 +174,12 @@ def _candidates(
     return {number_at(place): day for score, day, place in near if (score, day) >= last}
 
 
-def _rarest(known: Mapping[tuple[str, str], int], weights: _Weights, types: Collection[NodeType]) -> list[Wanted]:
+def _rarest(known: Mapping[tuple[str, str], int], weights: _Weights, types: Collection[NodeType]) -> list[TermList]:
     """The lists of the rarest tags and words of each type, as far as they can be read whole."""
-    rarest: list[Wanted] = []
+    rarest: list[TermList] = []
     for field_of, counted in ((graph.tag_field, weights.tags), (graph.word_field, weights.words)):
         for field in map(field_of, types):
-            lists = (Wanted(term, field, known[term, field]) for term in counted if (term, field) in known)
+            lists = (TermList(term, field, known[term, field]) for term in counted if (term, field) in known)
             some = nsmallest(_TOGETHER, lists, key=_size)
             # Short ones are read anyway.
             rarest += some if some and some[-1].size > _NEWEST else ()
@@ -195,10 +188,10 @@ def _rarest(known: Mapping[tuple[str, str], int], weights: _Weights, types: Coll
     return [one for one, total in zip(rarest, rows, strict=True) if total <= _WHOLE_ROWS]
 
 
-def _joint(connection: Connection, project: Project, lists: Sequence[Wanted]) -> dict[int, int]:
+def _joint(connection: Connection, project: Project, lists: Sequence[TermList]) -> dict[int, int]:
     """The nodes that have most of the rarest terms, and of equals the newest, each with its day."""
     times: dict[str, Counter[int]] = defaultdict(Counter)
-    for one, places in zip(lists, postings.newest(connection, project.key, lists, _WHOLE_ROWS), strict=True):
+    for one, places in zip(lists, newest_places(connection, project.key, lists, _WHOLE_ROWS), strict=True):
         times[one.field].update(places)
     having = ((count, place) for counted in times.values() for place, count in counted.items() if count > 1)
     return {number_at(place): day_at(place) for _, place in nlargest(_MOST_JOINT, having)}
@@ -223,5 +216,5 @@ def _recency(day: int, now: int) -> float:
     return RECENT * 0.5 ** (max(now - day, 0) / HALF_LIFE) if day and now else 0.0
 
 
-def _size(wanted: Wanted) -> tuple[int, str, str]:
+def _size(wanted: TermList) -> tuple[int, str, str]:
     return wanted.size, wanted.term, wanted.field

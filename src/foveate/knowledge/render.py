@@ -17,9 +17,7 @@ NAME: Final = "Computed Context"
 END_OF_PREFIX: Final = "<!-- END STABLE PREFIX -->"
 _LEAST: Final = 200
 
-_NO_PATTERNS: Final = "No specific patterns identified for this task."
-_NO_WARNINGS: Final = "No known gotchas for this task area."
-_NO_CODE: Final = "Explore the codebase as needed. No specific references pre-identified."
+NOTHING: Final = "Nothing is known for this task yet."
 
 _TABLE: Final = ("| Location | Component | Notes |", "|----------|-----------|-------|")
 _QUESTIONS: Final = ("⚠️ The following questions need resolution:",)
@@ -32,14 +30,13 @@ class _Part:
     kind: str
     title: str
     lines: list[str]
-    empty: str = ""
     head: Sequence[str] = ()
     left_out: int = 0
     at_least: bool = False
 
     def text(self) -> str:
-        """The section; nothing at all if it has no lines and nothing to say about that."""
-        body = [*self.head, *self.lines] if self.lines else [self.empty] if self.empty else []
+        """The section; nothing at all if it has nothing to say."""
+        body = [*self.head, *self.lines] if self.lines else []
         if self.left_out:
             body.append(f"({'at least ' if self.at_least else ''}{self.left_out} more left out)")
         return "\n".join([f"### {self.title}", *body]) if body else ""
@@ -155,20 +152,21 @@ def _within(context: ComputedContext, budget: int, counter: TokenCounter | None)
 
 
 def _joined(parts: Sequence[_Part]) -> str:
-    return "\n\n".join(["## Context (Computed)", *(text for part in parts if (text := part.text()))]) + "\n"
+    said = [text for part in parts if (text := part.text())]
+    return "\n\n".join(["## Context (Computed)", *(said or [NOTHING])]) + "\n"
 
 
 def _parts(context: ComputedContext) -> Iterator[_Part]:
-    def part(kind: str, title: str, lines: list[str], empty: str = "", head: Sequence[str] = ()) -> _Part:
+    def part(kind: str, title: str, lines: list[str], head: Sequence[str] = ()) -> _Part:
         left_out, at_least = context.left_out.get(kind, 0), kind in context.at_least
-        return _Part(kind, title, lines, empty, head, left_out, at_least)
+        return _Part(kind, title, lines, head, left_out, at_least)
 
     patterns = [f"- **{_line(node.summary)}**{_see(node.file)}" for node in context.patterns]
-    yield part("patterns", "Patterns to Follow", patterns, _NO_PATTERNS)
+    yield part("patterns", "Patterns to Follow", patterns)
     inherited = [f"- **{_line(one.pattern)}**{_see(one.location)}" for one in context.inherited_patterns]
     yield part("inherited_patterns", "Patterns from Dependencies", inherited)
     warnings = [_warning(node.severity, node.summary, node.rationale) for node in context.warnings]
-    yield part("warnings", "Warnings", warnings, _NO_WARNINGS)
+    yield part("warnings", "Warnings", warnings)
     passed_on = [_warning(one.severity, one.issue, one.mitigation) for one in context.inherited_warnings]
     yield part("inherited_warnings", "Warnings from Dependencies", passed_on)
     decisions = [
@@ -186,13 +184,13 @@ def _parts(context: ComputedContext) -> Iterator[_Part]:
     code = [
         f"| `{_cell(one.location)}` | {_cell(one.component)} | {_cell(one.notes)} |" for one in context.code_references
     ]
-    yield part("code_references", "Code References", code, _NO_CODE, _TABLE)
+    yield part("code_references", "Code References", code, _TABLE)
     questions = [
         f"- **{_line(one.question)}**\n  - Context: {_line(one.context) or 'none given'}\n"
         f"  - Recommendation: {_line(one.recommendation) or 'none given'}"
         for one in context.questions
     ]
-    yield part("questions", "Open Questions (Blocking)", questions, head=_QUESTIONS)
+    yield part("questions", "Open Questions (Blocking)", questions, _QUESTIONS)
 
 
 def _prior(task: PriorTask, *, first: bool) -> str:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from foveate.errors import ConfigError
+from foveate.hard_links import HardLinks
 from foveate.knowledge.checked import LONGEST_LOCATION
 from foveate.knowledge.listing import Blob, Found, blobs_at, commit_named, contents, files_in
 from foveate.knowledge.mapping import component_of, stems_of
@@ -82,8 +83,9 @@ def build_map(
         listed = reading.chosen(
             [one._replace(path=f"{under}/{one.path}") for one in names] if under else names, without
         )
+        links = HardLinks(root)
         for number, found in enumerate(listed, 1):
-            reading.read_file(root, found)
+            reading.read_file(root, found, links)
             if progress is not None:
                 progress(number, len(listed))
     return reading.map()
@@ -165,8 +167,12 @@ class _Reading:
         fit.sort(key=lambda one: (not language_of(one.path), one.path.count("/"), one.path))
         return sorted(fit[:MOST_FILES])
 
-    def read_file(self, root: Path, found: Found) -> None:
+    def read_file(self, root: Path, found: Found, links: HardLinks) -> None:
         """Take a file of a folder; one that was not touched is not opened, and one that is the same not parsed."""
+        if links.leads_out(root / found.path):
+            # By another name it is a file that nobody allowed to look at.
+            self._left_out["hard link to a file outside"] += 1
+            return
         before = self._known.get(found.path)
         # Some archives date all their files to the beginning of time.
         if before is not None and found.mtime_ns and (before.size, before.mtime_ns) == (found.size, found.mtime_ns):

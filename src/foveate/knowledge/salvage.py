@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final, get_args
 
 import msgspec
@@ -20,6 +21,10 @@ from foveate.work.reading import parsed
 _OUTCOMES: Final = get_args(Result)
 _ITEMS: Final = {one.name: get_args(one.type)[0] for one in msgspec.structs.fields(Handoff) if one.name in LISTS}
 _LONGEST: Final = 500
+# Of what is broken each is read by itself; more than these nobody handed over.
+_MOST_ITEMS: Final = 500
+_MOST_FILES: Final = 200
+_MOST_TEXT: Final = 150_000
 _CUES: Final = {
     "gotcha": re.compile(r"\b(?:watch out|be careful|beware|careful with|caveat|gotcha)\b", re.IGNORECASE),
     "pattern": re.compile(r"\b(?:patterns?|always use|convention|follow the)\b", re.IGNORECASE),
@@ -27,7 +32,7 @@ _CUES: Final = {
     "step": re.compile(r"\b(?:next|then|should|todo|to do|follow-up)\b", re.IGNORECASE),
 }
 # Files that are no code, and that people name without a folder.
-_DATA: Final = re.compile(
+_DATA_FILE: Final = re.compile(
     r".+\.(?:json|jsonl|ya?ml|toml|ini|cfg|conf|env|txt|rst|sql|css|scss|html?|xml|csv|tsv|lock|tf|ipynb|graphql)",
     re.IGNORECASE,
 )
@@ -50,7 +55,7 @@ def salvaged_handoff(text: str) -> Handoff:
     """
     body = body_of(text)
     try:
-        given = parsed(body.text, "the handoff") if body.has_fields else None
+        given = parsed(body.text, "the handoff", short=True) if body.has_fields else None
     except ValueError:
         return _broken(text, body.text)
     if not isinstance(given, Mapping):
@@ -66,42 +71,71 @@ def salvaged_handoff(text: str) -> Handoff:
 
 def _free(text: str) -> Handoff:
     """Outcome, warnings, patterns, questions, next steps and files, by the cues of free text."""
-    found: dict[str, list[str]] = {kind: [] for kind in _CUES}
+    is_cut = len(text) > _MOST_TEXT
+    text = text[:_MOST_TEXT]
+    # As mappings: each sentence once, in order, and found without comparing it with all others.
+    found: dict[str, dict[str, None]] = {kind: {} for kind in _CUES}
     said = [one[:_LONGEST] for one in sentences(words_of(text)) if len(one) > 3]
     for sentence in said:
         kind = next((kind for kind, cue in _CUES.items() if cue.search(sentence)), None)
-        if kind is not None and sentence not in found[kind]:
-            found[kind].append(sentence)
+        if kind is not None:
+            found[kind][sentence] = None
     # What is handed over as a warning is not said a second time as the reason to read a file.
-    others = [one for one in said if not any(one in some for some in found.values())]
+    others = "\n".join(dict.fromkeys(one for one in said if not any(one in some for some in found.values())))
+    files, are_more = _first(_files_in(text), _MOST_FILES)
+    left_out = {f"files after the first {_MOST_FILES}": are_more, f"all after {_MOST_TEXT:,} characters": is_cut}
+    questions = [*found["question"], *(_left_out(what) for what, is_so in left_out.items() if is_so)]
     return Handoff(
         outcome=outcome_said(said),
         patterns_discovered=tuple(Pattern(pattern=one) for one in found["pattern"]),
         gotchas=tuple(Gotcha(issue=one) for one in found["gotcha"]),
-        open_questions=tuple(Question(question=one) for one in found["question"]),
+        open_questions=tuple(Question(question=one) for one in questions),
         suggested_next_steps=tuple(NextStep(step=one) for one in found["step"]),
-        dependencies_for_next=tuple(
-            FileForNext(file=path, reason=next((one for one in others if path in one), ""))
-            for path in paths_in(text)
-            if _is_file(path) and not any(path_problems("", path))
-        ),
+        dependencies_for_next=tuple(FileForNext(file=path, reason=_line_with(path, others)) for path in files),
         salvaged=True,
     )
+
+
+def _files_in(text: str) -> Iterator[str]:
+    """The files that a text names."""
+    return (path for path in paths_in(text) if _is_file(path) and not any(path_problems("", path)))
+
+
+def _first(items: Iterator[Any], most: int) -> tuple[list[Any], bool]:
+    """The first items, and whether there are more."""
+    found = list(islice(items, most + 1))
+    return found[:most], len(found) > most
+
+
+def _left_out(what: str) -> str:
+    """Says that a salvaged handoff is not complete, where its reader sees it."""
+    return f"Left out of this salvaged handoff: {what}. What did the original say?"
+
+
+def _line_with(path: str, lines: str) -> str:
+    """The first line that names a path; empty if there is none."""
+    place = lines.find(path)
+    if place < 0:
+        return ""
+    return lines[lines.rfind("\n", 0, place) + 1 :].partition("\n")[0]
 
 
 def _is_file(path: str) -> bool:
     """Whether words name a file: `config.domains` and `Node.js` only look like one."""
     folder, _, name = path.rpartition("/")
-    return bool(folder or _DATA.fullmatch(name) or (language_of(name) and not _LIBRARY.fullmatch(name)))
+    return bool(folder or _DATA_FILE.fullmatch(name) or (language_of(name) and not _LIBRARY.fullmatch(name)))
 
 
 def _broken(text: str, body: str) -> Handoff:
     """What the parts of a handoff say that cannot be read as a whole, and the words before it."""
     parts = dict(_parts(body))
-    kept = _kept({name: list(_items(name, part)) for name, part in parts.items() if name in LISTS})
+    firsts = {name: _first(_items(name, part), _MOST_ITEMS) for name, part in parts.items() if name in LISTS}
+    kept = _kept({name: items for name, (items, _) in firsts.items()})
     whole = msgspec.convert({"outcome": "partial", **kept}, Handoff)
     words = _free(words_of(text))
     both = {name: (*getattr(whole, name), *getattr(words, name)) for name in LISTS}
+    cut = [_left_out(f"`{name}` after the first {_MOST_ITEMS}") for name, (_, are_more) in firsts.items() if are_more]
+    both["open_questions"] = (*both["open_questions"], *(Question(question=one) for one in cut))
     return replace(words, outcome=_outcome(parts.get("outcome")) or "partial", **both)
 
 
@@ -169,7 +203,7 @@ def _pairs(name: str, item: str) -> Iterator[tuple[str, object]]:
 def _listed(text: str) -> list[object] | None:
     """The list that a text is in YAML, if it is one."""
     try:
-        read = parsed(text, "a list")
+        read = parsed(text, "a list", short=True)
     except ValueError:
         # Either it cannot be read, or it has a date that no calendar has.
         return None

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from foveate.knowledge.models import ContextTask
-from foveate.knowledge.paths import paths_in, without_addresses
+from foveate.knowledge.paths import is_bare_ending, paths_in, without_addresses, words_of_paths
 from foveate.knowledge.terms import spaced, word_terms
 from foveate.recall.stems import CJK, stem
 from foveate.recall.stopwords import STOPWORDS
@@ -30,6 +30,8 @@ _SIGNS: Final = "".join(chr(code) for code in range(0x300, 0x2000) if unicodedat
 _TERM: Final = re.compile(rf"\w[\w+#{_SIGNS}]*(?:[-.][\w+#{_SIGNS}]+)*[+#]*")
 # Numbers, versions and dates say nothing of what a task is about; "2fa" and "3d" do.
 _ABBREVIATION: Final = re.compile(r"(?:e\.g|i\.e|etc|vs|a\.k\.a|v?\d+(?:\.\w+)+|[\d.+#_-]+)\.?", re.IGNORECASE)
+# Every project has it, so it tells none apart.
+_NO_WORDS: Final = frozenset({"src"})
 _MOST: Final = 64
 
 
@@ -66,7 +68,7 @@ def _keywords(text: str) -> Iterator[str]:
     """The words of a text that say something, technical terms whole and in parts, lowercase."""
     for run in CJK.findall(text):
         yield from pairs_of(run)
-    for term in _TERM.findall(CJK.sub(" ", without_addresses(text))):
+    for term in _TERM.findall(CJK.sub(" ", words_of_paths(without_addresses(text)))):
         if _ABBREVIATION.fullmatch(term):
             continue
         parts = WORD.findall(term)
@@ -79,7 +81,8 @@ def _keywords(text: str) -> Iterator[str]:
             yield lowered
         for part in (*parts, *humps):
             word = part.lower()
-            if 1 < len(word) <= 80 and word not in STOPWORDS and not word.isdigit():
+            says_nothing = word in STOPWORDS or word in _NO_WORDS or word.isdigit() or is_bare_ending(word)
+            if 1 < len(word) <= 80 and not says_nothing:
                 yield word
 
 

@@ -59,7 +59,7 @@ _C_FUNCTION: Final = re.compile(
 )
 _C_MACRO: Final = re.compile(r"^#\s*define\s+(\w+)", re.MULTILINE)
 _C_CONTROL: Final = frozenset({"if", "for", "while", "switch", "catch", "return", "else", "do", "new", "sizeof"})
-_HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]++(.*[^ \t#\n])[ \t]*+#*+[ \t]*+$", re.MULTILINE)
 _FENCE: Final = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 _DOCSTRING: Final = re.compile(r"(?:\s*+#[^\n]*\n)*+\s*+[rRuU]?(\"{3}|'{3}|\"|')\s*+([^\n]*?)(?:\1|\n|\Z)")

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from foveate.budget.profiles import CacheRules, ModelProfile
+from foveate.inspect.prompt_cache import Finding, Scale, finding_of, found_tokens, is_expired
 from foveate.lab.chat import Chat, calls_of
 from foveate.lab.prefix import shared_prefix
 from foveate.lab.result import BreakCause
@@ -32,26 +33,6 @@ class Charge(NamedTuple):
     shared: int
     lost: int
     cause: BreakCause | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """From our tokens to the provider's: `overhead + ratio × counted`."""
-
-    overhead: int = 0
-    ratio: float = 1.0
-
-    def of(self, counted: int) -> int:
-        """The provider's tokens of a request."""
-        return self.overhead + round(self.ratio * counted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """How an automatic cache finds prefixes: in steps of so many tokens, and how much of them on average."""
-
-    step: int = 1
-    share: float = 1.0
 
 
 @dataclass(slots=True)
@@ -108,6 +89,7 @@ class PromptCache:
         model: str = "",
         ttl: float | None = None,
         marks: Sequence[int] | None = None,
+        profile: ModelProfile | None = None,
     ) -> Charge:
         """Charge a request and put it into the cache.
 
@@ -118,8 +100,11 @@ class PromptCache:
             ttl: how long what this request writes stays, if not as the rules say.
             marks: indices of messages that carry a mark; by default the last two, and the last one that is as it was in
                 the previous request.
+            profile: of the model, if its rules are not those of the other models.
 
         """
+        if profile is not None:
+            self._rules, self._finding = profile.cache, finding_of(profile)
         held = self._held.setdefault(model, _Held())
         switched = self._model is not None and model != self._model and held.ttl is None
         shared = shared_prefix(held.request, request)
@@ -130,7 +115,7 @@ class PromptCache:
         wanted = _wanted(request, marks, shared)
         found = self._found(held, request, shared, wanted, at)
         scale = self._scale if self._carried is None else replace(self._scale, overhead=self._carried)
-        cached = self._stepped(scale.of(sizes[found])) if found is not None else 0
+        cached = found_tokens(scale.of(sizes[found]), self._rules, self._finding) if found is not None else 0
         if self._model is None or model == self._first:
             cached = max(cached, min(self._warm, tokens))
             self._first = model
@@ -158,10 +143,10 @@ class PromptCache:
         if held.ttl is None:
             return None
         if not self._rules.breakpoints:
-            return None if _is_over(at, held.at, held.ttl) else shared
+            return None if is_expired(at, held.at, held.ttl) else shared
         for end in self._reached(request, wanted):
             used, ttl = held.marks.get(end, (None, None))
-            if end in held.marks and end <= shared and not _is_over(at, used, ttl):
+            if end in held.marks and end <= shared and not is_expired(at, used, ttl):
                 return end
         return None
 
@@ -177,17 +162,12 @@ class PromptCache:
                 blocks += _blocks(request[end]) if end >= 0 else 0
         return sorted(reached, reverse=True)
 
-    def _stepped(self, tokens: int) -> int:
-        if tokens < self._rules.minimum_tokens:
-            return 0
-        return round((tokens - tokens % self._finding.step) * self._finding.share)
-
     def _cause(self, held: _Held, shared: int, cached: int, at: float | None, *, switched: bool) -> BreakCause | None:
         if switched:
             return "model"
         if held.tokens < self._rules.minimum_tokens or held.tokens * self._finding.share - cached < self._finding.step:
             return None
-        if _is_over(at, held.at, held.ttl):
+        if is_expired(at, held.at, held.ttl):
             return "expired"
         return "rewritten" if shared < len(held.request) or self._carried is not None else "missed"
 
@@ -210,21 +190,6 @@ class PromptCache:
         held.at = at
 
 
-def finding_of(profile: ModelProfile) -> Finding:
-    """How the cache of a model's provider finds prefixes; one with marks finds what is marked."""
-    return _FINDINGS.get(profile.provider, Finding()) if not profile.cache.breakpoints else Finding()
-
-
-_FINDINGS: Final = {
-    "openai": Finding(step=128),
-    "azure": Finding(step=128),
-    "deepseek": Finding(step=64),
-    # Best effort, as Google says. Of what could have been found in one half of the recorded sessions at hand 94 % was,
-    # in the other half 92 %.
-    "google": Finding(step=2_048, share=0.94),
-}
-
-
 def _wanted(request: Sequence[Chat], marks: Sequence[int] | None, shared: int) -> list[int]:
     """The marked prefixes of a request, as numbers of messages; the system prompt is one."""
     chosen = [shared - 1, *last_marks(request)] if marks is None else marks
@@ -238,10 +203,6 @@ def last_marks(request: Sequence[Chat]) -> range:
 
 def _system(request: Sequence[Chat]) -> int:
     return int(bool(request) and request[0].get("role") == "system")
-
-
-def _is_over(now: float | None, then: float | None, ttl: float | None) -> bool:
-    return ttl is not None and now is not None and then is not None and now - then > ttl
 
 
 def _blocks(message: Chat) -> int:

@@ -1,7 +1,8 @@
-"""`foveate.toml`: policies of one's own, what `replay` compares, domains of a project, chats and models."""
+"""`foveate.toml`: policies of one's own, what `replay` compares, domains, chats, models and agents' commands."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -9,12 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from foveate.compiler.policy import PASSES, Policy, policy_named
+from foveate.compiler.policy import PASSES, Policy, isolated, policy_named
 from foveate.errors import ConfigError
+from foveate.named_files import read_named_text
 from foveate.transforms import Boundary, Drop, ObservationMasking, Transparent
-from foveate.views.draft import Pass, PlainPass, Shares, pass_name
+from foveate.views.draft import Shares
+from foveate.views.passes import Pass, PlainPass, pass_name
 
 FILE: Final = "foveate.toml"
+_MOST_BYTES: Final = 1_000_000
 
 _T = TypeVar("_T")
 
@@ -40,6 +44,7 @@ class Config:
         domains: what `[knowledge.domains]` says: words that tell what a task is about, by domain.
         chat: what `[chat]` says; `foveate.chat.settings` reads it.
         models: what `[models]` says: names of models by their aliases.
+        environment: what `[work] environment` says: variables that commands of agents may see.
 
     """
 
@@ -52,6 +57,7 @@ class Config:
     domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     chat: Mapping[str, Any] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
+    environment: tuple[str, ...] = ()
 
 
 def config_at(path: Path | None = None, *, start: Path | None = None) -> Config:
@@ -77,9 +83,11 @@ def _nearest(start: Path) -> Path | None:
 
 def _read(path: Path) -> Config:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_named_text(path, most=_MOST_BYTES)
+    except ConfigError as error:
         raise ConfigError(f"`--config` {str(path)!r} cannot be read: {error}") from error
+    try:
+        table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: not TOML: {error}") from error
     return _Reader(path).config(table)
@@ -92,7 +100,7 @@ class _Reader:
     path: Path
 
     def config(self, table: dict[str, Any]) -> Config:
-        self._known(table, ("policies", "replay", "knowledge", "chat", "models"), "")
+        self._known(table, ("policies", "replay", "knowledge", "chat", "models", "work"), "")
         policies: dict[str, Policy] = {}
         uses: dict[str, str] = {}
         for name, options in self._table(table, "policies", "").items():
@@ -116,7 +124,15 @@ class _Reader:
             domains=self._domains(self._table(table, "knowledge", "")),
             chat=self._table(table, "chat", ""),
             models=self._models(self._table(table, "models", "")),
+            environment=self._environment(self._table(table, "work", "")),
         )
+
+    def _environment(self, work: dict[str, Any]) -> tuple[str, ...]:
+        self._known(work, ("environment",), "work")
+        names = self._texts(work, "environment", "work") or []
+        if not all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in names):
+            raise self._wrong("work.environment", names, "a list of names of variables, without their values")
+        return tuple(names)
 
     def _models(self, models: dict[str, Any]) -> dict[str, str]:
         for alias, name in models.items():
@@ -142,10 +158,11 @@ class _Reader:
                 changes["low"] = float(self._typed(options, "low", (int, float), place))
             if "patience" in options:
                 changes["patience"] = self._patience(options["patience"], place)
-            if "isolation" in options:
-                changes["isolation"] = self._chosen(options["isolation"], _ISOLATIONS, f"{place}.isolation")
             if (passes := self._texts(options, "passes", place)) is not None:
                 changes["passes"] = tuple(self._chosen(one, _PASSES, f"{place}.passes") for one in passes)
+            if "isolation" in options:
+                isolation = self._chosen(options["isolation"], _ISOLATIONS, f"{place}.isolation")
+                changes["passes"] = isolated(changes.get("passes", base.passes), isolation)
             if "shares" in options:
                 changes["shares"] = self._shares(base, self._table(options, "shares", place), f"{place}.shares")
             return replace(base, **changes)

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from foveate.budget.economics import call_cost
-from foveate.budget.profiles import CacheRules
 from foveate.errors import BudgetError
-from foveate.lab.cache import Charge, Finding, PromptCache, Scale
+from foveate.inspect.prompt_cache import Scale
+from foveate.inspect.rates import Rates, RequestCost, request_cost
+from foveate.lab.cache import Charge, PromptCache
 from foveate.lab.chat import Chat, content_of
 from foveate.lab.contestants import Contestant, Feed, Made, Opening
 from foveate.lab.result import Break, Lane, Problem, ProblemKind, Series, Totals
+from foveate.lab.script import ModelCall
 from foveate.lab.validity import Validity
 from foveate.lab.walk import Moment, users_shown
 
@@ -28,21 +29,35 @@ class Terms:
     """What requests are charged by.
 
     Args:
-        rules: the provider's cache rules.
-        price: of one uncached input token.
+        rates: whose prices and cache rules.
+        is_priced: whether all of its models have a price; else costs are in input tokens.
         scale: from our tokens to the provider's.
-        finding: how the cache finds prefixes, if it is automatic.
         warm: tokens that an earlier session left in the cache.
-        keeps_ttl: whether prefixes are kept for as long as the recorded agent asked for.
 
     """
 
-    rules: CacheRules
-    price: float = 1.0
+    rates: Rates = field(default_factory=Rates)
+    is_priced: bool = False
     scale: Scale = field(default_factory=Scale)
-    finding: Finding = field(default_factory=Finding)
     warm: int = 0
-    keeps_ttl: bool = True
+
+
+class ChargedRequests:
+    """Charges the requests of one contestant, one after the other."""
+
+    def __init__(self, opening: Opening, terms: Terms) -> None:
+        self._terms = terms
+        rules = terms.rates.profile().cache
+        self._cache = PromptCache(rules, opening.sizes.of, scale=terms.scale, warm=terms.warm)
+
+    def send(self, call: ModelCall, made: Made) -> tuple[Charge, RequestCost]:
+        """Charge a request that stands for a recorded call."""
+        rates = self._terms.rates
+        # How long the recorded agent had its prefixes kept says nothing about another provider.
+        ttl = call.usage.ttl_seconds if call.usage is not None and rates.is_same_provider else None
+        profile = rates.profile(call.model)
+        charge = self._cache.send(made.chats, at=call.at, model=call.model, ttl=ttl, marks=made.marks, profile=profile)
+        return charge, request_cost(charge.tokens, charge.cached, profile, is_priced=self._terms.is_priced)
 
 
 class Runner:
@@ -54,9 +69,7 @@ class Runner:
         self._terms = terms
         self._said = {id(chat) for chat in said}
         self._validity = Validity()
-        self._cache = PromptCache(
-            terms.rules, opening.sizes.of, scale=terms.scale, finding=terms.finding, warm=terms.warm
-        )
+        self._requests = ChargedRequests(opening, terms)
         self._entries: list[_Entry] = []
         self._feed: Feed | None = None
 
@@ -94,14 +107,7 @@ class Runner:
         )
 
     def _sent(self, moment: Moment, made: Made, seconds: float) -> _Entry:
-        usage = moment.call.usage
-        charge = self._cache.send(
-            made.chats,
-            at=moment.call.at,
-            model=moment.call.model,
-            ttl=usage.ttl_seconds if usage is not None and self._terms.keeps_ttl else None,
-            marks=made.marks,
-        )
+        charge, cost = self._requests.send(moment.call, made)
         budget = self._opening.budget
         over = budget is not None and self._opening.reserved + charge.counted > budget
         wrong = self._validity.problems(made.chats)
@@ -112,7 +118,7 @@ class Runner:
             over=int(over),
             tokens=charge.tokens,
             cached=charge.cached,
-            cost=self._terms.price * call_cost(charge.tokens, charge.cached, self._terms.rules),
+            cost=cost.cost,
             seconds=seconds,
         )
         return _Entry(

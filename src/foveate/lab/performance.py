@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from foveate.budget.accounting import framing_tokens
 from foveate.budget.profiles import ModelProfile
 from foveate.budget.tokens import counter_for
-from foveate.importers.entries import Usage
-from foveate.lab.cache import Scale, finding_of
-from foveate.lab.calibration import calibrated, warm_start
+from foveate.inspect.costs import SessionCosts, calibrate_calls, count_calls, session_costs, untouched_costs, warm_start
+from foveate.inspect.prompt_cache import Scale
+from foveate.inspect.rates import Rates, RequestCost, model_profile
+from foveate.lab.calibration import compared_with_reports
 from foveate.lab.contestants import Contestant, Opening
 from foveate.lab.lanes import Runner, Terms
 from foveate.lab.result import Calibration, RecordedUsage, SessionResult
-from foveate.lab.script import Script, profile_of
+from foveate.lab.script import Script
 from foveate.lab.sizes import Sizes
 from foveate.lab.walk import moments
 
 _RESERVED_OUTPUT: Final = 16_000
-# Anthropic's price of a write that stays for an hour.
-_HOUR: Final = 3_600
-_HOUR_WRITE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,24 +30,54 @@ class Setting:
     profile: ModelProfile | None = None
     budget: int | None = None
 
-    def profile_for(self, script: Script) -> ModelProfile | None:
-        """Whose prices and rules a session is charged by; None if nobody knows."""
-        return self.profile or profile_of(script)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What every policy finds in a session: its opening, the terms of its requests, what the session itself cost."""
+
+    opening: Opening
+    terms: Terms
+    calibration: Calibration
+    costs: SessionCosts
+    # Under the terms, for each call.
+    untouched: tuple[RequestCost, ...]
+
+
+def staged(script: Script, *, profile: ModelProfile | None = None, budget: int | None = None) -> Stage:
+    """The stage of a session; without a profile or a budget, those of its recorded model."""
+    recorded = Rates.of_calls(script.calls, None if model_profile(script.model) is not None else profile)
+    rates = Rates.of_calls(script.calls, profile)
+    opening = _opening(script, rates.profile())
+    sizes = opening.sizes
+    counted = count_calls(
+        script.calls,
+        [sizes.of(chat) for chat in script.chats],
+        [(place, sizes.of({"role": "user", "content": text})) for place, text in script.compactions],
+        framing=opening.reserved + sizes.total(opening.head()),
+    )
+    calibration = calibrate_calls(counted)
+    # Another provider counts with another tokenizer, so the learned ratio is not its own.
+    learned = calibration.scale
+    scale = learned if rates.is_same_provider else Scale(overhead=round(learned.overhead / learned.ratio))
+    terms = Terms(
+        rates=rates,
+        is_priced=rates.is_priced(call.model for call in script.calls),
+        scale=replace(scale, base=opening.reserved),
+        warm=min(warm_start(script.calls), scale.of(opening.reserved + sizes.total(opening.head()))),
+    )
+    return Stage(
+        opening=replace(opening, budget=budget or _window(rates.profile(), scale)),
+        terms=terms,
+        calibration=compared_with_reports(script, opening, recorded, calibration),
+        costs=session_costs(counted),
+        untouched=tuple(untouched_costs(counted, rates, scale, is_priced=terms.is_priced)),
+    )
 
 
 def performed(script: Script, setting: Setting) -> SessionResult:
     """A session under every policy of a setting."""
-    recorded = profile_of(script)
-    profile = setting.profile_for(script) or ModelProfile(name="")
-    same = recorded is None or recorded.provider == profile.provider
-    # How long one provider keeps a prefix says nothing about another's cache.
-    profile = _as_recorded(profile, script.ttl) if same else profile
-    sizes = Sizes(counter_for(profile.name))
-    sizes.prepare([{"role": "system", "content": script.system}, *script.chats])
-    opening = _opening(script, sizes, profile)
-    calibration = calibrated(script, opening, _as_recorded(recorded or profile, script.ttl))
-    terms = _terms(script, opening, profile, calibration, same=same)
-    opening = replace(opening, budget=setting.budget or _window(profile, terms.scale, opening.reserved))
+    stage = staged(script, profile=setting.profile, budget=setting.budget)
+    opening, terms = stage.opening, stage.terms
     runners = {one.name: Runner(one, opening, terms, script.chats) for one in setting.contestants}
     for moment in moments(script, opening):
         for runner in runners.values():
@@ -60,92 +87,65 @@ def performed(script: Script, setting: Setting) -> SessionResult:
         source=script.source,
         format=script.format,
         model=script.model,
-        priced_as=profile.name,
+        priced_as=terms.rates.profile().name,
         limit=terms.scale.of(opening.room) if opening.room is not None else None,
         messages=script.recorded_messages,
         calls=len(script.calls),
         times=tuple(call.at for call in script.calls),
-        usage=_usage(script, _as_recorded(recorded, script.ttl) if recorded is not None else None),
-        calibration=calibration,
+        usage=_usage(script, stage.costs),
+        costs=stage.costs,
+        calibration=stage.calibration,
         lanes={name: runner.lane() for name, runner in runners.items()},
     )
 
 
-def _terms(script: Script, opening: Opening, profile: ModelProfile, calibration: Calibration, *, same: bool) -> Terms:
-    # What the log shows of tools is in the calibrated overhead already.
-    overhead = calibration.overhead if calibration.calls else opening.reserved
-    # Another provider counts with another tokenizer, so the learned ratio is not its own.
-    ratio = calibration.ratio if same else 1.0
-    overhead = overhead if same else round(overhead / calibration.ratio)
-    return Terms(
-        rules=profile.cache,
-        price=1.0 if profile.input_price is None else profile.input_price / 1_000_000,
-        scale=Scale(overhead=overhead, ratio=ratio),
-        keeps_ttl=same,
-        finding=finding_of(profile),
-        warm=min(warm_start(script), overhead),
-    )
-
-
-def _opening(script: Script, sizes: Sizes, profile: ModelProfile) -> Opening:
-    reserved = framing_tokens(sizes.counter, system=None, tools=script.tools, response_format=None)
+def _opening(script: Script, profile: ModelProfile) -> Opening:
+    sizes = Sizes(counter_for(profile.name))
+    sizes.prepare([{"role": "system", "content": script.system}, *script.chats])
+    sizes.know(script.chats, script.messages)
     return Opening(
         system=script.system,
         tools=script.tools,
-        reserved=reserved,
+        reserved=framing_tokens(sizes.counter, system=None, tools=script.tools, response_format=None),
         sizes=sizes,
         profile=profile,
         compactions=script.compactions,
     )
 
 
-def _as_recorded(profile: ModelProfile, ttl: int | None) -> ModelProfile:
-    """A profile with the time that the recorded agent had its prefixes kept for."""
-    if ttl is None:
-        return profile
-    is_dear = ttl >= _HOUR and profile.cache.breakpoints > 0
-    write = _HOUR_WRITE if is_dear else profile.cache.write
-    return replace(profile, cache=replace(profile.cache, ttl_seconds=ttl, write=write))
-
-
-def _window(profile: ModelProfile, scale: Scale, reserved: int) -> int | None:
+def _window(profile: ModelProfile, scale: Scale) -> int | None:
     """What the model's window leaves for what the log shows, by our count."""
     if profile.window is None:
         return None
     room = profile.window - min(_RESERVED_OUTPUT, profile.window // 4) - scale.overhead
-    return max(1, reserved + int(room / scale.ratio))
+    return max(1, int(room / scale.ratio))
 
 
-def _usage(script: Script, profile: ModelProfile | None) -> RecordedUsage | None:
+def _usage(script: Script, costs: SessionCosts) -> RecordedUsage | None:
+    """What the provider reported of a session, and its costs where prices are known."""
     used = [call.usage for call in script.calls]
     known = [usage for usage in used if usage is not None]
     if not known:
         return None
+    reported = RequestCost.total(call.sent for call in costs.calls if call.is_reported and call.sent is not None)
     return RecordedUsage(
         calls=len(known),
         input_tokens=sum(usage.input_tokens for usage in known),
         cached_tokens=sum(usage.cached_tokens or 0 for usage in known),
         output_tokens=sum(usage.output_tokens or 0 for usage in known),
-        input_cost=_input_cost(known, profile),
-        output_cost=_output_cost(known, profile),
+        input_cost=reported.cost if costs.unit == "USD" else None,
+        output_cost=_output_cost(script),
         inputs=tuple(usage.input_tokens if usage is not None else None for usage in used),
         cached=tuple(usage.cached_tokens if usage is not None else None for usage in used),
     )
 
 
-def _input_cost(used: Sequence[Usage], profile: ModelProfile | None) -> float | None:
-    if profile is None or profile.input_price is None:
-        return None
-    cache = profile.cache
-    weighed = 0.0
-    for usage in used:
-        cached, written = usage.cached_tokens or 0, usage.written_tokens or 0
-        plain = max(0, usage.input_tokens - cached - written)
-        weighed += cached * cache.read + written * cache.write + plain
-    return weighed * profile.input_price / 1_000_000
-
-
-def _output_cost(used: Sequence[Usage], profile: ModelProfile | None) -> float | None:
-    if profile is None or profile.output_price is None:
-        return None
-    return sum(usage.output_tokens or 0 for usage in used) * profile.output_price / 1_000_000
+def _output_cost(script: Script) -> float | None:
+    rates = Rates.of_calls(script.calls)
+    total = 0.0
+    for call in script.calls:
+        price = rates.profile(call.model).output_price
+        if price is None:
+            return None
+        total += price / 1_000_000 * ((call.usage.output_tokens or 0) if call.usage is not None else 0)
+    return total

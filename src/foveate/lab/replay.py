@@ -13,6 +13,7 @@ from typing import Final
 
 from foveate.budget.profiles import ModelProfile, profile_for
 from foveate.errors import ConfigError, FoveateError
+from foveate.inspect.rates import Rates
 from foveate.lab.config import Config
 from foveate.lab.contestants import Contestant
 from foveate.lab.performance import Setting, performed
@@ -173,8 +174,8 @@ def _outcome(source: Source, plan: _Plan, contestants: tuple[Contestant, ...]) -
         if not script.calls:
             left_out.append(LeftOut(name=script.name, reason="no model call was recorded"))
             continue
-        profile = setting.profile_for(script)
-        is_priced = profile is not None and profile.input_price is not None
+        rates = Rates.of_calls(script.calls, setting.profile)
+        is_priced = rates.is_priced(call.model for call in script.calls)
         replayed.append(_Replayed(session=performed(script, setting), is_priced=is_priced))
     return _Outcome(replayed=tuple(replayed), left_out=tuple(left_out))
 

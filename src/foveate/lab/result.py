@@ -12,7 +12,9 @@ from typing import Any, Literal, Self
 
 import msgspec
 
-CostUnit = Literal["USD", "input tokens"]
+from foveate.inspect.costs import SessionCosts
+from foveate.inspect.rates import Unit
+
 PolicyKind = Literal["policy", "baseline", "own"]
 ProblemKind = Literal["invalid", "refused", "failed"]
 BreakCause = Literal["rewritten", "expired", "model", "missed"]
@@ -207,6 +209,7 @@ class SessionResult:
         calls: how many model calls were recorded.
         times: when each call was made, in seconds since 1970; None where that was not recorded.
         usage: what the provider counted, if that was recorded.
+        costs: what the session cost, and what it would have cost with the whole history in every request.
         lanes: each policy's way, by its name.
 
     """
@@ -221,6 +224,7 @@ class SessionResult:
     calls: int
     times: tuple[float | None, ...]
     usage: RecordedUsage | None
+    costs: SessionCosts
     calibration: Calibration
     lanes: dict[str, Lane]
 
@@ -261,7 +265,7 @@ class Result:
 
     model: str
     budget: int | None
-    cost_unit: CostUnit
+    cost_unit: Unit
     prices_from: str
     policies: tuple[PolicyInfo, ...]
     sessions: tuple[SessionResult, ...]

@@ -8,7 +8,6 @@ log has it, or that a digest covers it, does not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +21,7 @@ from foveate.lab.contestants import Feed, Made, Opening, Step
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.session import Session
+from foveate.session.replaying import next_view
 from foveate.wire.openai_chat import encode
 
 Own = Callable[[list[Chat], int | None], list[Chat]]
@@ -34,14 +34,27 @@ _NAMING: Final = frozenset({"user", "step", "answer", "error", "evidence"})
 
 def start_policy(policy: Policy, opening: Opening) -> Feed:
     """Begin a session that is reduced by a policy; without a budget nothing can be reduced."""
+    return _fed(opening, policy_session(policy, opening))
+
+
+def policy_session(policy: Policy, opening: Opening, session_id: str = "session") -> Session:
+    """A new session that is reduced by a policy; without a budget nothing can be reduced."""
+    system = opening.system or None
     if opening.budget is None:
-        return _fed(opening, Session)
-    return _fed(opening, partial(Session, budget=opening.budget, policy=policy, model=opening.profile))
+        return Session(system=system, tools=opening.tools, session_id=session_id)
+    return Session(
+        budget=opening.budget,
+        policy=policy,
+        model=opening.profile,
+        system=system,
+        tools=opening.tools,
+        session_id=session_id,
+    )
 
 
 def start_compiler(compiler: Compiler, opening: Opening) -> Feed:
     """Begin a session that a compiler of somebody's own decides for."""
-    return _fed(opening, partial(Session, compiler=compiler))
+    return _fed(opening, Session(compiler=compiler, system=opening.system or None, tools=opening.tools))
 
 
 def start_function(function: Own, opening: Opening) -> Feed:
@@ -72,28 +85,29 @@ def _plain(chat: Chat) -> bytes:
         raise ConfigError(f"a policy returns messages of plain JSON, got {chat!r:.80}: {error}") from error
 
 
-def _fed(opening: Opening, begin: Callable[..., Session]) -> Feed:
-    session = begin(system=opening.system or None, tools=opening.tools)
-    shown = _Shown(opening)
+def _fed(opening: Opening, session: Session) -> Feed:
+    shown = ShownRequests(opening)
 
     def feed(step: Step) -> Made:
         ids = session.extend(msgspec.structs.replace(message, id="") for message in step.messages)
         shown.said.update(zip(ids, step.chats, strict=True))
-        return shown.made(session.compile(now=step.at))
+        return shown.made(next_view(session, step.at))
 
     return feed
 
 
-class _Shown:
+class ShownRequests:
     """Turns compiled requests into chat messages: what is as it was said becomes the very object that was given."""
 
     def __init__(self, opening: Opening) -> None:
+        # By their ids in the session.
         self.said: dict[str, Chat] = {}
         self._head = opening.head()
         self._known: dict[int, tuple[Message, Chat]] = {}
         self._named: dict[int, tuple[Item, frozenset[int]]] = {}
 
     def made(self, view: CompiledContext) -> Made:
+        """A compiled request, with what the lab judges it by."""
         messages = view.messages
         recallable: set[int] = set()
         for item in view.items:

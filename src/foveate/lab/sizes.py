@@ -11,6 +11,7 @@ from foveate.budget.accounting import PER_MESSAGE, message_tokens
 from foveate.budget.tokens import TokenCounter
 from foveate.errors import MessageError
 from foveate.lab.chat import Chat, texts
+from foveate.log.messages import Message
 from foveate.wire.openai_chat import decode
 
 
@@ -39,6 +40,11 @@ class Sizes:
     def total(self, messages: Iterable[Chat]) -> int:
         """The tokens of several messages."""
         return sum(map(self.of, messages))
+
+    def know(self, chats: Iterable[Chat], messages: Iterable[Message]) -> None:
+        """Take the tokens of messages of a log for those of the chat messages that they became."""
+        for chat, message in zip(chats, messages, strict=True):
+            self._known[id(chat)] = chat, message_tokens(message, self._counter)
 
     def prepare(self, messages: Sequence[Mapping[str, Any]]) -> None:
         """Count many texts at once, which is faster than one by one."""

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from foveate.errors import LogError
+from foveate.importers.detection import read_sessions
 from foveate.importers.finding import LogFile, logs_in
-from foveate.importers.recording import Recording, recordings
+from foveate.importers.recording import Recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +31,11 @@ class Source:
 
 def sources_in(paths: Iterable[Path], format: str = "auto", *, lenient: bool = False) -> list[Source]:
     """The logs that paths stand for; a folder stands for all that are in it."""
-    found = logs_in(list(paths), format)
+    found = logs_in(list(paths), format, lenient=lenient)
     return [
         *(Source(name=log.name, load=partial(_read, log, lenient), size=log.size) for log in found.logs),
         # Said with what else was left out, and not before anything is done.
-        *(Source(name=name, load=partial(_refuse, reason)) for name, reason in found.refused),
+        *(Source(name=name, load=partial(_refuse, reason)) for name, reason in (*found.refused, *found.left_out)),
     ]
 
 
@@ -45,7 +46,7 @@ def given(recording: Recording, name: str = "") -> Source:
 
 def _read(log: LogFile, lenient: bool) -> list[Recording]:
     with log.open(lenient=lenient) as recorded:
-        return recordings(log.importer.read(recorded), log.importer.name)
+        return read_sessions(recorded, log.importer.name)
 
 
 def _refuse(reason: str) -> list[Recording]:

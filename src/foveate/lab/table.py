@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from foveate.inspect.costs import SessionCosts
+from foveate.inspect.rates import RequestCost
 from foveate.lab.result import Result, SessionResult, Totals
 
 _RAW: Final = "raw"
@@ -39,7 +41,10 @@ def table(result: Result) -> Table:
 
 def recorded_table(result: Result) -> Table:
     """One row for each session whose usage was recorded, beside what was simulated for it."""
-    columns = ("session", "calls", "recorded input", "overhead", "ratio", "cached", "simulated", "error", "cause")
+    columns = (
+        *("session", "calls", "recorded input", "cost $", "untouched $"),
+        *("overhead", "ratio", "cached", "simulated", "error", "cause"),
+    )
     return Table(columns, tuple(_session_row(one) for one in result.sessions if one.usage is not None))
 
 
@@ -67,6 +72,8 @@ def _session_row(session: SessionResult) -> tuple[str, ...]:
         session.name,
         f"{session.calls:,}",
         f"{session.usage.input_tokens:,}" if session.usage is not None else "-",
+        _dollars(session.costs, session.costs.sent),
+        _dollars(session.costs, session.costs.untouched),
         f"{learned.overhead:,}",
         f"{learned.ratio:.2f}",
         _number(learned.recorded_share),
@@ -74,6 +81,10 @@ def _session_row(session: SessionResult) -> tuple[str, ...]:
         _number(learned.error),
         learned.cause,
     )
+
+
+def _dollars(costs: SessionCosts, cost: RequestCost) -> str:
+    return f"{cost.cost:,.2f}" if costs.unit == "USD" else "-"
 
 
 def _share(part: float, whole: float) -> str:

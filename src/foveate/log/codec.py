@@ -9,6 +9,7 @@ import msgspec
 
 from foveate.errors import LogError
 from foveate.log.events import SCHEMA_VERSION, Event
+from foveate.log.upcasting import upcast_body
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -32,10 +33,13 @@ def decode_event(line: bytes | str, *, upcasts: dict[int, Upcast] | None = None)
         if not isinstance(version, int):
             raise LogError(f"not an event: {_short(line)}; expected a JSON object with an integer `version`")
         if version == SCHEMA_VERSION:
-            return _strict.decode(line)
-        return msgspec.convert(_upcast(raw, version, UPCASTS if upcasts is None else upcasts), Event)
+            event = _strict.decode(line)
+        else:
+            event = msgspec.convert(_upcast(raw, version, UPCASTS if upcasts is None else upcasts), Event)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise LogError(f"cannot read event {_short(line)}: {error}") from error
+    body = upcast_body(event.body)
+    return event if body is event.body else msgspec.structs.replace(event, body=body)
 
 
 def dump_events(events: Iterable[Event]) -> bytes:

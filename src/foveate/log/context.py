@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, overload
 
 from foveate.log.events import Body, Event, ExecutionStarted, FramingSet, MessageAppended
+from foveate.log.locking import LogLock
 from foveate.log.messages import Message, ToolCall
 
 # For so many messages a call is remembered after it left memory.
@@ -37,15 +38,29 @@ class Archive(Protocol):
         ...
 
 
+class _Tail:
+    """What of a log is in memory: the events from number `base` on, and the messages among them."""
+
+    __slots__ = ("base", "events", "message_base", "messages")
+
+    def __init__(self, base: int, message_base: int, events: list[Event], messages: list[Message]) -> None:
+        self.base = base
+        self.message_base = message_base
+        self.events = events
+        self.messages = messages
+
+
 class Log:
     """An append-only list of events; snapshots of it are a reference and a length.
 
     Of a log that was read from a store the beginning may stay there: `archive` has the first `base` events, among
-    them the first `message_base` messages. `memo` holds values derived from the log that grow with it (a fold of its
-    events), so that a pure function of a snapshot need not start from the first event again.
+    them the first `message_base` messages.
+
+    A thread that appends to a log holds its `lock`, which its branches share. Events of a snapshot can be read without:
+    they stay in their places, and what leaves memory leaves with a new tail.
     """
 
-    __slots__ = ("_calls", "_events", "_messages", "archive", "base", "memo", "message_base")
+    __slots__ = ("_calls", "_tail", "archive", "lock")
 
     def __init__(
         self,
@@ -55,13 +70,11 @@ class Log:
         base: int = 0,
         message_base: int = 0,
         calls: Iterable[ToolCall] = (),
+        lock: LogLock | None = None,
     ) -> None:
         self.archive = archive
-        self.base = base
-        self.message_base = message_base
-        self.memo: dict[object, Any] = {}
-        self._events: list[Event] = []
-        self._messages: list[Message] = []
+        self.lock = lock or LogLock()
+        self._tail = _Tail(base, message_base, [], [])
         self._calls: dict[str, list[tuple[int, ToolCall]]] = {}
         for call in calls:
             self._calls.setdefault(call.id, []).append((-1, call))
@@ -69,44 +82,57 @@ class Log:
             self.add(event)
 
     def __len__(self) -> int:
-        return self.base + len(self._events)
+        tail = self._tail
+        return tail.base + len(tail.events)
+
+    @property
+    def base(self) -> int:
+        """How many events only the archive has."""
+        return self._tail.base
+
+    @property
+    def message_base(self) -> int:
+        """How many messages only the archive has."""
+        return self._tail.message_base
 
     @property
     def message_count(self) -> int:
         """How many messages the log has."""
-        return self.message_base + len(self._messages)
+        tail = self._tail
+        return tail.message_base + len(tail.messages)
 
     def add(self, event: Event) -> None:
         """Append one event."""
-        self._events.append(event)
+        tail = self._tail
+        tail.events.append(event)
         if isinstance(event.body, MessageAppended):
             message = event.body.message
             if message.role == "assistant":
                 for call in message.calls:
                     self._calls.setdefault(call.id, []).append((self.message_count, call))
-            self._messages.append(message)
+            tail.messages.append(message)
 
     def retract(self, length: int) -> None:
         """Take back the events from number `length` on, which a store refused and nobody has seen."""
-        # A fold that went on over them cannot be taken back.
-        self.memo = {key: value for key, value in self.memo.items() if getattr(value, "length", 0) <= length}
-        while len(self) > length:
-            body = self._events.pop().body
+        tail = self._tail
+        while tail.base + len(tail.events) > length:
+            body = tail.events.pop().body
             if isinstance(body, MessageAppended):
-                message = self._messages.pop()
+                message = tail.messages.pop()
                 for call in message.calls if message.role == "assistant" else ():
                     self._calls[call.id].pop()
 
     def release(self, index: int) -> None:
         """Let go of the events before number `index`, which the archive has."""
-        if self.archive is None or index <= self.base:
+        tail = self._tail
+        if self.archive is None or index <= tail.base:
             return
-        gone = self._events[: index - self.base]
+        gone = tail.events[: index - tail.base]
         messages = sum(isinstance(event.body, MessageAppended) for event in gone)
-        del self._events[: len(gone)]
-        del self._messages[:messages]
-        self.base += len(gone)
-        self.message_base += messages
+        # Another tail, all at once: whoever reads the log meanwhile has either.
+        self._tail = _Tail(
+            tail.base + len(gone), tail.message_base + messages, tail.events[len(gone) :], tail.messages[messages:]
+        )
         # Results come soon after their calls; those of calls long gone are taken for results without one.
         self._calls = {
             call_id: kept
@@ -116,25 +142,28 @@ class Log:
 
     def event(self, index: int) -> Event:
         """The event with a number."""
-        return self._events[index - self.base] if index >= self.base else next(self._archived(index, index + 1))
+        tail = self._tail
+        return tail.events[index - tail.base] if index >= tail.base else next(self._archived(index, index + 1))
 
     def events(self, first: int, last: int) -> Iterator[Event]:
         """The events from number `first` to before `last`."""
         index = first
         while index < last:
             # Asked anew each time: what was in memory may have been released meanwhile.
-            if index >= self.base:
-                yield self._events[index - self.base]
+            tail = self._tail
+            if index >= tail.base:
+                yield tail.events[index - tail.base]
                 index += 1
                 continue
-            for event in self._archived(index, min(last, self.base)):
+            for event in self._archived(index, min(last, tail.base)):
                 yield event
                 index += 1
 
     def message(self, position: int) -> Message:
         """The message at a position."""
-        if position >= self.message_base:
-            return self._messages[position - self.message_base]
+        tail = self._tail
+        if position >= tail.message_base:
+            return tail.messages[position - tail.message_base]
         assert self.archive is not None, "only an archive holds the messages before `message_base`"  # noqa: S101
         return self.archive.message(position)
 
@@ -155,7 +184,7 @@ class Log:
     def recent_calls(self, most: int) -> list[ToolCall]:
         """The newest tool calls, oldest first: so many, and all of the oldest message among them."""
         newest: list[ToolCall] = []
-        for message in reversed(self._messages):
+        for message in reversed(self._tail.messages):
             if len(newest) >= most:
                 break
             if message.role == "assistant":
@@ -171,10 +200,17 @@ class Log:
 
     def branch(self, length: int) -> Log:
         """Another log with the same first events."""
-        if length < self.base:
-            return Log(self.events(0, length))
-        events = self._events[: length - self.base]
-        return Log(events, archive=self.archive, base=self.base, message_base=self.message_base, calls=self._earlier())
+        tail = self._tail
+        if length < tail.base:
+            return Log(self.events(0, length), lock=self.lock)
+        return Log(
+            tail.events[: length - tail.base],
+            archive=self.archive,
+            base=tail.base,
+            message_base=tail.message_base,
+            calls=self._earlier(),
+            lock=self.lock,
+        )
 
     def _archived(self, first: int, last: int) -> Iterator[Event]:
         assert self.archive is not None, "only an archive holds the events before `base`"  # noqa: S101
@@ -210,7 +246,7 @@ class Messages(Sequence[Message]):
         archived = min(self._length, self._log.message_base)
         if archived:
             # Asked for one by one, archived messages would be a query each.
-            bodies = (event.body for event in self._log.events(0, self._log.base))
+            bodies = (event.body for event in self._log.events(0, len(self._log)))
             yield from islice((body.message for body in bodies if isinstance(body, MessageAppended)), archived)
         for index in range(archived, self._length):
             yield self._log.message(index)
@@ -225,6 +261,7 @@ class AgentContext:
     message_count: int = 0
     session: str = "session"
     system: str | None = None
+    forms: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     tools: tuple[dict[str, Any], ...] = ()
     response_format: dict[str, Any] | None = None
     model: str | None = None
@@ -258,12 +295,13 @@ class AgentContext:
 
     def with_recorded(self, events: Iterable[Event]) -> AgentContext:
         """The snapshot after events that were recorded elsewhere."""
-        log = self._appendable()
         changes: dict[str, Any] = {}
-        for event in events:
-            log.add(event)
-            _note(self, changes, event.body)
-        return replace(self, log=log, length=len(log), message_count=log.message_count, **changes)
+        with self.log.lock:
+            log = self._appendable()
+            for event in events:
+                log.add(event)
+                _note(self, changes, event.body)
+            return replace(self, log=log, length=len(log), message_count=log.message_count, **changes)
 
     @classmethod
     def from_events(cls, events: Iterable[Event]) -> AgentContext:
@@ -286,7 +324,8 @@ def _note(context: AgentContext, changes: dict[str, Any], body: Body) -> None:
             changes["turn"] = changes.get("turn", context.turn) + 1
             changes["execution_id"] = execution_id
         case FramingSet():
-            changes.update(system=body.system, tools=body.tools, response_format=body.response_format, model=body.model)
+            changes.update(system=body.system, forms=body.forms, tools=body.tools)
+            changes.update(response_format=body.response_format, model=body.model)
             if body.given or changes.get("begun", context.begun) is None:
                 changes["begun"] = body
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -11,7 +11,9 @@ from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
 
 SCHEMA_VERSION = 1
-Trigger = Literal["must", "free", "pays", "asked", "due", "capped"]
+Trigger = Literal["must", "free", "pays", "asked", "due", "capped", "request"]
+ON_REQUEST: Final[frozenset[Trigger]] = frozenset({"capped", "request"})
+"""Of what was done to new messages alone, which says nothing about when the next rewrite is due."""
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
@@ -27,6 +29,8 @@ class FramingSet(_Body, frozen=True, tag="framing_set"):
     model: str | None = None
     # Whether a session was begun or opened with it, not changed in its course.
     given: bool = False
+    # The system prompt as it was given, by the format it was written in, if that was more than a text.
+    forms: dict[str, Any] = {}
 
 
 class MessageAppended(_Body, frozen=True, tag="message_appended"):
@@ -81,7 +85,13 @@ class ReductionRecorded(_Body, frozen=True, tag="reduction_recorded"):
     """A stretch of the projection was replaced for good.
 
     `layout` is the projection from its beginning up to and including the item `last`; what stood behind `last`
-    stands behind the layout unchanged.
+    stands behind the layout unchanged. If `behind` is given, the layout begins behind that item, and what stands up to
+    it is unchanged, too. With `claims`, every call id in it counts as used from here on; without, as written by 0.1,
+    only those that were used before.
+
+    `rewritten` are messages as request passes left them, as far as they changed something: whatever is made of the log
+    from here on is made of these. `dropped` are items that left with nothing in their place, by the pass that took
+    them.
     """
 
     number: int
@@ -92,6 +102,10 @@ class ReductionRecorded(_Body, frozen=True, tag="reduction_recorded"):
     last: str
     before: int
     after: int
+    claims: bool = False
+    behind: str = ""
+    rewritten: tuple[Message, ...] = ()
+    dropped: dict[str, tuple[str, ...]] = {}
 
 
 class SummaryRecorded(_Body, frozen=True, tag="summary_recorded"):
@@ -117,6 +131,11 @@ class SummaryRecorded(_Body, frozen=True, tag="summary_recorded"):
     budget: int | None = None
     prompt: str | None = None
     inputs: dict[str, Any] = {}
+    # What the summarizer was called when it was chosen, if that is not its name; the template's sections; and what the
+    # text says for each field of the template's contract.
+    alias: str | None = None
+    sections: tuple[str, ...] = ()
+    parsed: dict[str, Any] | None = None
 
 
 class RecallRecorded(_Body, frozen=True, tag="recall_recorded"):
@@ -128,15 +147,45 @@ class RecallRecorded(_Body, frozen=True, tag="recall_recorded"):
 
 
 class UsageReported(_Body, frozen=True, tag="usage_reported"):
-    """The provider said what a call really took."""
+    """The provider said what a call really took: `input_tokens` are all of its input, `cached_tokens` among them.
+
+    Those of 0.1 may lack what was cached: a caller could give numbers that leave it out.
+    """
 
     call: int
     input_tokens: int
     cached_tokens: int | None = None
+    # Those of `input_tokens` that the session did not send: reserved for others, or put in by the provider's own tools.
+    beside_tokens: int = 0
+
+
+class PassRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one pass changed, found by comparing the drafts before and after it."""
+
+    name: str
+    tokens_before: int
+    tokens_after: int
+    rewritten: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+class CacheTerms(msgspec.Struct, frozen=True, array_like=True):
+    """The rules of the provider's cache that a call was compiled by."""
+
+    minimum_tokens: int
+    ttl_seconds: int
+    breakpoints: int
+    lookback_blocks: int
+    write: float
+    read: float
 
 
 class CallRecorded(_Body, frozen=True, tag="call_recorded"):
-    """A request was compiled to be sent."""
+    """A request was compiled to be sent.
+
+    Those of 0.1 have no `cache`, and nothing of what stands below it here.
+    """
 
     number: int
     strategy: str
@@ -158,8 +207,30 @@ class CallRecorded(_Body, frozen=True, tag="call_recorded"):
     logged: int = 0
     # For each fate how many items of the request have it, and their tokens.
     fates: dict[str, tuple[int, int]] = {}
-    # What was sent instead of history and sections.
+    # What was sent instead of history and sections, and whether the compiler itself chose it.
     override: tuple[Message, ...] | None = None
+    selected: bool = False
+    # The rules of the cache, and the indices of messages behind which a provider that wants cache marks gets one.
+    cache: CacheTerms | None = None
+    marks: tuple[int, ...] = ()
+    # How many events right before this one its compile looked up or proposed.
+    proposed: int = 0
+    # Why something was reduced, or was to be, and what each pass did.
+    trigger: Trigger | None = None
+    reason: str | None = None
+    stages: tuple[PassRecord, ...] = ()
+    # Of the budget: the tokens that the provider will probably count, and the marks that a caller set.
+    used: int | None = None
+    reserved_system: int = 0
+    soft_threshold: int | None = None
+    minimum_headroom: int = 0
+    # The policy that the strategy goes by, if it has one, and the template that words its summaries.
+    policy: str = ""
+    template: str = ""
+    # The request passes that have seen every message of the log by now, each by its name and a hash of its options.
+    asked: tuple[str, ...] = ()
+    # How the hash was made of what was sent; those of 0.1 do not say.
+    wire: int = 1
 
 
 class Tagged(_Body, frozen=True, tag="tagged"):
@@ -196,7 +267,9 @@ class AccessRecorded(_Body, frozen=True, tag="access_recorded"):
     found: bool = True
 
 
-WorkStep = Literal["begun", "planned", "started", "executed", "reviewed", "finished", "failed", "retried", "ended"]
+WorkStep = Literal[
+    "begun", "planned", "started", "charged", "executed", "reviewed", "finished", "failed", "retried", "ended"
+]
 
 
 class WorkRecorded(_Body, frozen=True, tag="work_recorded"):

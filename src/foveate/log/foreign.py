@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall, ToolResult
 
 _SIGN: Final = "@"
 
@@ -39,6 +39,8 @@ def _is_foreign(part: object) -> bool:
             return True
         case ToolResult(extra=extra, media=media):
             return _has_foreign(extra) or any(_is_foreign(one) for one in media)
+        case Opaque():
+            return True
         case Text(extra=extra) | ToolCall(extra=extra) | Media(extra=extra):
             return _has_foreign(extra)
         case _:

@@ -8,12 +8,19 @@ import msgspec
 
 from foveate.log.messages import Message
 
-Fate = Literal["verbatim", "repaired", "superseded", "masked", "trimmed", "folded", "summarised", "dropped", "recalled"]
+Fate = Literal[
+    "verbatim", "rewritten", "repaired", "superseded", "masked", "trimmed", "folded", "summarised", "dropped",
+    "recalled",
+]  # fmt: skip
 LineKind = Literal["user", "step", "answer", "error", "evidence", "ledger", "summary"]
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of a digest, with the message it came from and that message's place in the log."""
+    """One line of a digest, with the message it came from and that message's place in the log.
+
+    `speaker` is whose words these are, "" where the kind says it. `left_out` are the characters of the message that do
+    not stand in `text`. A `carried` one has an earlier summary, in case that no new one is written.
+    """
 
     kind: LineKind
     text: str
@@ -21,13 +28,17 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     order: int = 0
     part: int = 0
     tokens: int = 0
+    speaker: str = ""
+    left_out: int = 0
+    carried: bool = False
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a compiled request.
 
     `group` names the exchange the item belongs to: the items of a group stand or fall together.
-    `covers` lists ranges of log positions that a digest stands for; `room` is what it may still grow by.
+    `covers` lists ranges of log positions that a digest stands for; `room` is what it may still grow by. `reduction` is
+    the number of the reduction that made it, `anchor` the message that it was looked up for.
     """
 
     id: str
@@ -41,11 +52,27 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     covers: tuple[tuple[int, int], ...] = ()
     lines: tuple[Line, ...] = ()
     room: int = 0
+    reduction: int = 0
+    anchor: str = ""
+    # Whether it was cut before any request showed it whole.
+    capped: bool = False
+    # Whether a later pass of the same reduction has to word it.
+    unworded: bool = False
+
+    @property
+    def is_as_said(self) -> bool:
+        """Whether the message stands there in its own form, as it was said or as a request pass left it."""
+        return self.fate in ("verbatim", "rewritten") and not self.is_digest
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of a message stands there, in its own form or as a provider needs it."""
+        return self.fate in ("verbatim", "rewritten", "repaired")
 
     @property
     def is_unreduced(self) -> bool:
         """Whether no pass has reduced the item, unless it was too large from the first."""
-        return self.fate in ("verbatim", "repaired") or self.by == "cap"
+        return self.is_whole or self.capped
 
     @property
     def is_digest(self) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 Role = Literal["system", "user", "assistant", "tool"]
 Origin = Literal["user", "assistant", "tool_call", "tool_result", "summary", "system", "error"]
 Outcome = Literal["ok", "error", "denied", "interrupted"]
+Access = Literal["read", "write", "edit", "shell", "patch", "search", "plan"]
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True, tag="text", omit_defaults=True):
@@ -38,13 +39,26 @@ class Media(msgspec.Struct, frozen=True, kw_only=True, tag="media", omit_default
     extra: dict[str, Any] = {}
 
 
+class Opaque(msgspec.Struct, frozen=True, kw_only=True, tag="opaque", omit_defaults=True):
+    """A block, part or item that only `format` understands: kept whole or left out whole, and sent in no other."""
+
+    format: str
+    raw: dict[str, Any]
+    extra: dict[str, Any] = {}
+
+
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True, tag="result", omit_defaults=True):
     """What a tool answered to the call `call_id`."""
 
     call_id: str
     text: str
-    media: tuple[Media, ...] = ()
+    media: tuple[Media | Opaque, ...] = ()
     extra: dict[str, Any] = {}
+
+    @property
+    def attachments(self) -> tuple[Media, ...]:
+        """The images and files of the result, without what is opaque in it."""
+        return tuple(one for one in self.media if isinstance(one, Media))
 
 
 class Thinking(msgspec.Struct, frozen=True, kw_only=True, tag="thinking", omit_defaults=True):
@@ -55,7 +69,14 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True, tag="thinking", omit_d
     extra: dict[str, Any] = {}
 
 
-Part = Text | ToolCall | ToolResult | Thinking | Media
+Part = Text | ToolCall | ToolResult | Thinking | Media | Opaque
+
+
+class DeclaredTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a router declares of a tool that the built-in table does not, or says otherwise; no access is no meaning."""
+
+    access: Access | None = None
+    resource: tuple[str, ...] = ()
 
 
 class MessageMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,11 +85,13 @@ class MessageMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     origin: Origin = "user"
     execution_id: str | None = None
     step_id: str | None = None
+    # The number in `step_id`.
+    step: int = 0
     turn: int = 0
     tool_name: str | None = None
     pinned: bool = False
     compacted: bool = False
-    kind: Literal["message", "summary", "recall"] = "message"
+    kind: Literal["message", "summary", "recall", "sections"] = "message"
     scope: Literal["current", "historical"] = "current"
     outcome: Outcome | None = None
     reads: tuple[str, ...] = ()
@@ -76,6 +99,10 @@ class MessageMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     partial: bool = False
     attempt: str | None = None
     plan: bool = False
+    # Of the tools that the message calls or answers, by name: whoever reads the log later does not have the router.
+    declared: dict[str, DeclaredTool] = {}
+    # Whether a result that cannot stand behind its call is shown line by line as a quote; those of 0.1 are not.
+    quoted: bool = False
     extra: dict[str, Any] = {}
 
 
@@ -108,15 +135,25 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return None
 
 
+def speaker_of(message: Message) -> str:
+    """Who said it: a role, or the program that wrote in the user's name."""
+    return "program" if message.role == "user" and message.meta.extra.get("program") else message.role
+
+
 def says_something(part: Part) -> bool:
     """Whether a part that is no result has content."""
     match part:
         case Text(text=text) | Thinking(text=text):
             return bool(text.strip())
-        case ToolCall() | Media():
+        case ToolCall() | Media() | Opaque():
             return True
         case _:
             return False
+
+
+def has_content(part: Part) -> bool:
+    """Whether a provider takes a message that is nothing but this part: one that only thinks is refused."""
+    return isinstance(part, ToolResult) or (not isinstance(part, Thinking) and says_something(part))
 
 
 def text_message(id: str, role: Role, text: str, meta: MessageMeta) -> Message:

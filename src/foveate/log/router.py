@@ -13,7 +13,7 @@ from foveate.log.events import Body, DiagnosticRecorded, ExecutionEnded, Executi
 from foveate.log.foreign import fields_of
 from foveate.log.messages import Message, MessageMeta, Origin, ToolCall, ToolResult, says_something
 from foveate.log.outcomes import outcome_of
-from foveate.log.semantics import TOOLS, ToolSemantics, understood
+from foveate.log.semantics import TOOLS, ToolSemantics, declared_tools, understood
 
 # So many calls are remembered, at the least, by who routes without keeping the log.
 _CALLS: Final = 1_000
@@ -67,7 +67,11 @@ class DefaultRouter:
             message,
             id=message.id or f"m{place.messages}",
             meta=msgspec.structs.replace(
-                self._meta(place, message), turn=place.turn, execution_id=place.execution, step_id=f"s{place.step}"
+                self._meta(place, message),
+                turn=place.turn,
+                execution_id=place.execution,
+                step_id=f"s{place.step}",
+                step=place.step,
             ),
         )
         bodies.append(MessageAppended(message=routed))
@@ -80,11 +84,12 @@ class DefaultRouter:
         result = message.result
         if result is None:
             plan = any(_is_plan(self.tools.get(call.name)) for call in message.calls)
-            return msgspec.structs.replace(meta, origin=_origin(message), plan=plan)
+            declared = declared_tools((call.name for call in message.calls), self.tools)
+            return msgspec.structs.replace(meta, origin=_origin(message), plan=plan, declared=declared)
         call = place.call(result.call_id)
         if call is None:
             outcome = meta.outcome or outcome_of(result.text, extra=message.extra)
-            return msgspec.structs.replace(meta, origin="tool_result", outcome=outcome)
+            return msgspec.structs.replace(meta, origin="tool_result", outcome=outcome, quoted=True)
         resources, attempt, access = understood(call, self.tools)
         # What a command prints of a file says nothing about how the command went.
         shell = access == "shell" and not resources.reads
@@ -98,6 +103,8 @@ class DefaultRouter:
             writes=resources.writes,
             partial=resources.partial,
             attempt=attempt,
+            declared=declared_tools((call.name,), self.tools),
+            quoted=True,
         )
 
 

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from foveate.log.messages import ToolCall
-
-Access = Literal["read", "write", "edit", "shell", "patch", "search", "plan"]
+from foveate.errors import ConfigError
+from foveate.log.messages import Access, DeclaredTool, MessageMeta, ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +32,15 @@ class ToolSemantics:
         "offset", "limit", "view_range", "start_line", "end_line", "first_line", "last_line", "line_range",
         "head", "tail",
     )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        if self.access not in get_args(Access):
+            raise ConfigError(f"`access` of a tool is one of {', '.join(get_args(Access))}, got {self.access!r}")
+        given: tuple[tuple[str, object], ...] = (("resource", self.resource), ("ranged", self.ranged))
+        for option, names in given:
+            # A text is a sequence of its letters, none of which is an argument.
+            if isinstance(names, str):
+                raise ConfigError(f"`{option}` of a tool are names of arguments, got {names!r}; give ({names!r},)")
 
 
 class Touched(NamedTuple):
@@ -106,7 +114,7 @@ TOOLS: Mapping[str, ToolSemantics] = MappingProxyType(
     }
 )
 
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.*\S)[^\S\n]*+$", re.MULTILINE)
 # A word of a command line with its quoted parts, or an operator; the standard library's splitter reads it character by
 # character, which for every call of every log is too slow.
 _QUOTED = re.compile(r"""\"(?:\\.|[^\"\\])*\"|'[^']*'""")
@@ -117,6 +125,29 @@ _MAX_ATTEMPT = 120
 _PREFIXES = frozenset(
     {"export", "set", "source", "sudo", "env", "timeout", "bash", "sh", "-lc", "-c", "time", "uv", "run"}
 )
+
+
+def declared_tools(names: Iterable[str], tools: Mapping[str, ToolSemantics]) -> dict[str, DeclaredTool]:
+    """What to record of tools with a message: nothing of those that mean what the built-in table says."""
+    found: dict[str, DeclaredTool] = {}
+    for name in names:
+        semantics = tools.get(name)
+        if semantics == TOOLS.get(name):
+            continue
+        found[name] = (
+            DeclaredTool()
+            if semantics is None
+            else DeclaredTool(access=semantics.access, resource=tuple(semantics.resource))
+        )
+    return found
+
+
+def recorded_semantics(name: str | None, meta: MessageMeta) -> ToolSemantics | None:
+    """How a tool was declared when a message was recorded that calls or answers it; None if it was not."""
+    declared = meta.declared.get(name or "")
+    if declared is None:
+        return TOOLS.get(name or "")
+    return ToolSemantics(access=declared.access, resource=declared.resource) if declared.access is not None else None
 
 
 class Understood(NamedTuple):

@@ -17,7 +17,9 @@ class AgentState:
     """The context plus the work at hand; the one argument of every compiler.
 
     `now` is the caller's clock: a compiler has none of its own. `recalled` are passages looked up for this call that
-    the log does not have yet. `override` is sent as it is, even if it is empty, instead of all else.
+    the log does not have yet. `override` is sent as it is, even if it is empty, instead of all else. `projection` is
+    what the events of the context come to, where somebody keeps it up with them (a session does); without it, or with
+    one of another snapshot, a compiler folds the events itself, which gives the same and takes longer.
     """
 
     context: AgentContext = field(default_factory=AgentContext)
@@ -32,3 +34,6 @@ class AgentState:
     code_changes: str | None = None
     review: ReviewResult | None = None
     outcomes: tuple[TaskOutcome, ...] = ()
+    # Commands of the change under review that the user did not let the developer run.
+    denied_commands: tuple[str, ...] = ()
+    projection: object = field(default=None, repr=False, compare=False)

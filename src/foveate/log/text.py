@@ -27,6 +27,11 @@ def printable(line: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in line.expandtabs(4))
 
 
+def printable_lines(text: str) -> str:
+    """A text of others without what would move a terminal's cursor or change its colors, its lines as they are."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def own_copy(value: Any) -> Any:
     """A copy of plain data that nobody else can change; a `ValueError` says what in it is no plain data."""
     try:

@@ -8,11 +8,13 @@ from typing import Final
 
 from foveate.errors import ConfigError
 from foveate.log.messages import Message
+from foveate.log.quoting import escape_lines, quote_rest
 from foveate.recall.readable import readable
 from foveate.recall.terms import Matcher, Term, terms_of
 
 LIMIT_CHARACTERS: Final = 40_000
 _GAP: Final = "…"
+_NOTE: Final = "[…"
 _LONG_LINE: Final = 1_000
 _AROUND: Final = 250
 _WINDOWS: Final = 8
@@ -68,8 +70,9 @@ def _matching(lines: list[str], query: str, *, first: int, context: int, message
     for index in shown:
         if index != previous + 1:
             written.append(_GAP)
-        line = lines[index]
-        written.append(f"{first + index:>{width}}: {line if len(line) <= _LONG_LINE else _windows(line, words)}")
+        line = lines[index].removesuffix("\r")
+        part = line if len(line) <= _LONG_LINE else _windows(line, words)
+        written.append(f"{first + index:>{width}}: {quote_rest(part)}")
         previous = index
     if previous != len(lines) - 1:
         written.append(_GAP)
@@ -123,8 +126,9 @@ def _limited(text: str, limit: int) -> str:
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
     left_out = text[head : len(text) - tail]
     first = text.count("\n", 0, head) + 1
-    note = f"[… {len(left_out)} characters around line {first} left out; ask for `lines` or a `query`]"
-    return "\n".join((text[:head], note, text[len(text) - tail :]))
+    note = f"{_NOTE} {len(left_out)} characters around line {first} left out; ask for `lines` or a `query`]"
+    # No line of the content can pass for the note.
+    return "\n".join((escape_lines(text[:head], _NOTE), note, escape_lines(text[len(text) - tail :], _NOTE)))
 
 
 def _lines(count: int) -> str:

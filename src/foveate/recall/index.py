@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from foveate.errors import ConfigError
@@ -10,7 +10,7 @@ from foveate.log.messages import Message
 from foveate.recall.memory import MemoryPostings
 from foveate.recall.passages import Passage
 from foveate.recall.postings import PART_BITS, Postings
-from foveate.recall.scoring import Found, find, ranked
+from foveate.recall.scoring import Found, find, ranked, search
 
 
 class Hit(NamedTuple):
@@ -73,31 +73,29 @@ class PassageIndex:
         tools: Container[str] | None = None,
     ) -> list[Hit]:
         """The passages that answer a query best, by BM25; equally good ones in the order of the log."""
-        found = self.find(query, before=before)
-        return self.hits(found, limit=limit, among=among, roles=roles, tools=tools)
+        chosen = search(
+            self._postings, query, limit=limit, before=before, allowed=_among(among), wanted=_wanted(roles, tools)
+        )
+        return [Hit(one.passage, one.score) for one in chosen]
 
     def find(self, query: str, *, before: int | None = None) -> list[Found]:
         """The terms of a query that occur in the log, rarest first, with the rows to choose from."""
         return find(self._postings, query, before=before)
 
-    def hits(
-        self,
-        found: Sequence[Found],
-        *,
-        limit: int,
-        among: Container[int] | None = None,
-        roles: Container[str] | None = None,
-        tools: Container[str] | None = None,
-    ) -> list[Hit]:
+    def hits(self, found: Sequence[Found], *, limit: int, among: Container[int] | None = None) -> list[Hit]:
         """The best passages by the terms found, of those that a caller wants to see."""
-
-        def allowed(rows: Sequence[int]) -> Iterable[int]:
-            return rows if among is None else [row for row in rows if row >> PART_BITS in among]
-
-        def wanted(passage: Passage) -> bool:
-            return (roles is None or passage.role in roles) and (
-                tools is None or (passage.tool is not None and passage.tool in tools)
-            )
-
-        chosen = ranked(self._postings, found, limit=limit, allowed=allowed, wanted=wanted)
+        chosen = ranked(self._postings, found, limit=limit, allowed=_among(among))
         return [Hit(one.passage, one.score) for one in chosen]
+
+
+def _among(orders: Container[int] | None) -> Callable[[Sequence[int]], Iterable[int]]:
+    """Which of some rows may be shown: those of messages at positions of the log."""
+    return lambda rows: rows if orders is None else [row for row in rows if row >> PART_BITS in orders]
+
+
+def _wanted(roles: Container[str] | None, tools: Container[str] | None) -> Callable[[Passage], bool]:
+    """Which passages are wanted, by who said them and by the tool that they are of."""
+    return lambda passage: (
+        (roles is None or passage.role in roles)
+        and (tools is None or (passage.tool is not None and passage.tool in tools))
+    )

@@ -52,18 +52,19 @@ def recalled(
     evicted: Callable[[int], bool] = lambda _order: True,
     before: int | None = None,
     per_passage: int = PER_PASSAGE,
+    per_line: int = 0,
 ) -> list[Passage]:
     """The passages worth showing for a query, in the order of the log, long ones as extracts.
 
     Nothing is shown for a query that asks for nothing ("yes, go on"), and no room is filled with what merely shares a
-    common word with it. `per_passage` is what the caller adds around each, in tokens.
+    common word with it. `per_passage` is what the caller adds around each, in tokens, `per_line` what before each line.
     """
     found = index.find(query, before=before)
     if room_tokens <= per_passage or not any(one.rarity > 0 for one in found):
         return []
     wanted = _Wanted(evicted, before)
     candidates = _candidates(index, index.hits(found, limit=_HITS, among=wanted), wanted)
-    return sorted(_filled(candidates, found, _Room(room_tokens, counter, per_passage)))
+    return sorted(_filled(candidates, found, _Room(room_tokens, counter, per_passage, per_line)))
 
 
 class _Wanted:
@@ -80,19 +81,23 @@ class _Wanted:
 class _Room:
     """Tokens left to fill."""
 
-    def __init__(self, tokens: int, counter: TokenCounter, per_passage: int) -> None:
+    def __init__(self, tokens: int, counter: TokenCounter, per_passage: int, per_line: int) -> None:
         self.left = tokens
         self._counter = counter
         self._per_passage = per_passage
+        self._per_line = per_line
 
     def take(self, text: str, instead_of: str | None = None) -> bool:
         """Use room for a text, or for what it needs more than another; False if there is too little."""
-        cost = self._counter.count(text)
-        cost += self._per_passage if instead_of is None else -self._counter.count(instead_of)
+        cost = self._cost(text)
+        cost += self._per_passage if instead_of is None else -self._cost(instead_of)
         if cost > self.left:
             return False
         self.left -= cost
         return True
+
+    def _cost(self, text: str) -> int:
+        return self._counter.count(text) + self._per_line * (text.count("\n") + 1)
 
 
 class _Candidate(NamedTuple):

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall, ToolResult
+from foveate.wire.opaque import readable_opaque
 
 _ONE_LINE: Final = 200
 _MAX_REFERENCE: Final = 120
@@ -27,7 +28,7 @@ def readable(message: Message) -> str:
                 pieces += [_named(one) for one in media]
             case ToolCall():
                 pieces.append(readable_call(part))
-            case Media():
+            case Media() | Opaque():
                 pieces.append(_named(part))
             case Thinking():
                 continue
@@ -65,7 +66,9 @@ def _unescaped(json: str) -> str:
     return json
 
 
-def _named(media: Media) -> str:
+def _named(media: Media | Opaque) -> str:
+    if isinstance(media, Opaque):
+        return readable_opaque(media.raw)
     # A data URI is the bytes themselves, which nobody can read.
     shown = media.reference if len(media.reference) <= _MAX_REFERENCE else media.reference[:_MAX_REFERENCE] + "…"
     return f"[{media.kind}: {shown}]"

@@ -27,6 +27,8 @@ _REFINED: Final = 128
 # Below this many passages a share says nothing about how common a term is.
 _SMALL: Final = 40
 _COMMON: Final = 0.5
+# How often older places of common words are looked up if filters leave too few.
+_STRETCHES: Final = 20
 
 
 class Found(NamedTuple):
@@ -72,6 +74,28 @@ def find(postings: Postings, query: str, *, before: int | None = None) -> list[F
     ]
 
 
+def search(
+    postings: Postings,
+    query: str,
+    *,
+    limit: int,
+    before: int | None = None,
+    allowed: Callable[[Sequence[int]], Iterable[int]] = lambda rows: rows,
+    wanted: Callable[[Passage], bool] = lambda _passage: True,
+) -> list[Ranked]:
+    """The passages that answer a query best, whatever holds them; `allowed` and `wanted` as for `ranked`."""
+    chosen: list[Ranked] = []
+    for _ in range(_STRETCHES):
+        found = find(postings, query, before=before)
+        chosen += ranked(postings, found, limit=limit, allowed=allowed, wanted=wanted)
+        # Of common words only the newest places are looked up: if filters leave too few of them, older ones follow.
+        rows = [row for one in found for row in one.rows]
+        if len(chosen) >= limit or not rows or all(one.complete for one in found if one.rows):
+            break
+        before = min(rows) >> PART_BITS
+    return _best(chosen, limit)
+
+
 def ranked(
     postings: Postings,
     found: Sequence[Found],
@@ -105,6 +129,10 @@ def ranked(
             counted = _counted(found, lengths, passages) if len(chosen) < _REFINED else scores
             chosen += [Ranked(row, passage, counted[row]) for row, passage in passages.items()]
             waiting = []
+    return _best(chosen, limit)
+
+
+def _best(chosen: Iterable[Ranked], limit: int) -> list[Ranked]:
     return sorted(chosen, key=lambda one: (-one.score, one.row))[:limit]
 
 

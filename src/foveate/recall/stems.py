@@ -14,7 +14,7 @@ CJK_CLASS: Final = (
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 CJK: Final = re.compile(f"[{CJK_CLASS}]+")
-_FORM: Final = re.compile(r"(.*?[aeiouy].*?)(?:ing|ed)(?:ly)?|(.{3,})(?<!p)ly")
+_FORM: Final = re.compile(r"\A(?:([^aeiouy]*+[aeiouy].*?)(?:ing|ed)(?:ly)?|(.{3,})(?<!p)ly)")
 # The more an ending says, the more must be left without it: "station" is no form of "state".
 _DERIVED: Final = re.compile(
     r"(?:(?<=.{4})(?:i[sz](?:e|er|ation)|(?<!e)at(?:e|ion|or|ive)|[ai]b(?:le|ility)|ful|ness)"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from foveate.recall.stems import CJK, stem
 
 WORD: Final = re.compile(r"[^\W_]+")
-CAMEL: Final = re.compile(r"(?<![A-Za-z])[A-Z]*+[a-z0-9]++(?:[A-Z]++[a-z0-9]*+)+")
+CAMEL: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]*+[a-z0-9]++(?:[A-Z]++[a-z0-9]*+)+")
 HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _INNER_CAPITAL: Final = re.compile(r"[a-z0-9][A-Z]")
 # Letters and digits beyond ASCII; dashes, arrows and frames make no words.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, TypeVar, assert_never
 
 from foveate.errors import FoveateError
+from foveate.private_files import create_private_file, make_private_folder
 from foveate.scripts.script import WriteMode
 from foveate.workflow.files import Files, RefusedError
 
@@ -61,7 +62,7 @@ class VaultFiles:
 
     def _written(self, path: str, text: str, mode: WriteMode) -> str:
         place = self._writable(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(place.parent)
         match mode:
             case "append":
                 with _alone(place.parent):
@@ -167,7 +168,7 @@ def _beside(place: Path, content: bytes) -> Path:
     """A whole file in the same folder, under a name that is nobody else's."""
     unfinished = place.with_name(f".foveate-{secrets.token_hex(8)}")
     try:
-        with unfinished.open("xb") as file:
+        with create_private_file(unfinished) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -12,10 +12,10 @@ from foveate.errors import BudgetError
 from foveate.scripts.dates import day_of
 from foveate.scripts.inputs import Gathered, gathered
 from foveate.scripts.kept import kept_output, lasting_variables
-from foveate.scripts.recent import StepSession
 from foveate.scripts.script import Step
-from foveate.scripts.stage import Stage, drop_helper, settle_errors
+from foveate.scripts.stage import Stage, settle_errors
 from foveate.session import Session
+from foveate.session.beside import run_beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,12 @@ async def previewed(stage: Stage, only: str | None = None) -> AsyncIterator[Prev
     told = stage.place.clock()
     now = time.time() if told is None else told
     day = day_of(now)
-    variables = lasting_variables(stage.place.store, stage.script)
+    variables = await run_beside(lasting_variables, stage.place.store, stage.script)
     context: dict[str, str] = {}
     for step in steps:
-        kept = kept_output(stage.place.store, stage.script.session_of(step))
+        kept = await run_beside(kept_output, stage.place.store, stage.script.session_of(step))
         if only is None or step is steps[-1]:
-            found = gathered(stage.script, step, files, day, variables, context)
+            found = await run_beside(gathered, stage.script, step, files, day, variables, context)
             preview = await _preview(stage, step, found)
             is_good = kept is not None and kept.is_good(
                 stage.key(step, found), step.cache, now, stage.script.week_start
@@ -63,32 +63,32 @@ async def _preview(stage: Stage, step: Step, found: Gathered) -> Preview:
     notes = [f"there is no {missing}" for missing in found.missing]
     if step.copies:
         return Preview(step=step, copied=found.copied() or step.text, notes=tuple(notes))
-    by = stage.answering(step.model)
-    session = _in_memory(stage, step)
+    by = await run_beside(stage.answering, step.model)
+    session = await run_beside(_in_memory, stage, step)
     settle_errors(session)
     chat = stage.conversation(step, session, by, found.sections(readable="vault" in step.tools))
     chat.listen(lambda told: notes.append(f"{told.phase}: {told.text}"))
     session.append({"role": "user", "content": step.text}, time=chat.clock())
-    view = await _compiled(chat, session)
+    view = await _compiled(stage, step, chat)
     tools = tuple(one["function"]["name"] for one in session.context.tools)
     return Preview(step=step, view=view, tools=tools, notes=tuple(notes))
 
 
-async def _compiled(chat: Conversation, session: StepSession) -> CompiledContext:
+async def _compiled(stage: Stage, step: Step, chat: Conversation) -> CompiledContext:
     try:
         return await chat.compiled()
     except BudgetError as error:
         if chat.endless is None:
             raise
-        drop_helper(chat, session, error)
+        await run_beside(stage.drop_helper, step, chat, error)
         return await chat.compiled()
 
 
-def _in_memory(stage: Stage, step: Step) -> StepSession:
+def _in_memory(stage: Stage, step: Step) -> Session:
     """The session of a step as it stands, going on in memory alone."""
     options = stage.options(stage.answering(step.model))
     store, name = stage.place.store, stage.script.session_of(step)
     if store.find(name) is None:
-        return StepSession(**options, session_id=name)
+        return Session(**options, session_id=name)
     with Session.open(store, name, budget=stage.place.settings.budget) as stored:
-        return StepSession.continued(stored.context, None, options)
+        return Session.continued(stored.context, None, options)

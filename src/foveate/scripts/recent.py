@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from foveate.budget.window import TokenBudget
-from foveate.chat.endless import FALLBACK, Terms
+from foveate.chat.endless import Terms
 from foveate.chat.templates import Template
 from foveate.chat.working_view import Keeping
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.policy import CompactWhen, Policy, policy_named
-from foveate.log.sections import ContextSection
+from foveate.compiler.policy import Policy
 from foveate.scripts.script import Runs
-from foveate.session import Session
-from foveate.transforms import Compose, Fold, Forget, Mask, Present, Repair, Transparent, TrimCalls, Truncate, WhenFull
+from foveate.transforms import (
+    Compose,
+    Fold,
+    Forget,
+    Mask,
+    Present,
+    Repair,
+    RestorePins,
+    ShowErrors,
+    TrimCalls,
+    Truncate,
+    WhenFull,
+)
 from foveate.transforms.compose import Material, first_kept
 from foveate.views.draft import Shares
-from foveate.views.timeline import Timeline
+from foveate.views.projection import Projection
 
 
 def recent_policy(runs: int | None) -> Policy:
@@ -25,6 +34,7 @@ def recent_policy(runs: int | None) -> Policy:
     return Policy(
         name=f"recent:{'all' if runs is None else runs}",
         passes=(
+            RestorePins(),
             Repair(),
             Forget(),  # before all that counts tokens
             Compose(runs=runs, least=0.0),
@@ -34,48 +44,14 @@ def recent_policy(runs: int | None) -> Policy:
             WhenFull(stage=TrimCalls()),
             WhenFull(stage=Fold()),
             Truncate(),
+            ShowErrors(),
         ),
-        isolation=Transparent(),
         low=0.05,
         patience=None,
         # What was left out does not come back through a search.
         shares=Shares(recall=0.0),
         when=_Older(runs=runs),
     )
-
-
-class StepSession(Session):
-    """The session of a step: all of its requests have the step's inputs right behind the instructions.
-
-    Where endless mode falls back to the plain history, it falls back to the runs that the step asks for.
-    """
-
-    inputs: tuple[ContextSection, ...] = ()
-    plain: Policy = policy_named(FALLBACK)
-
-    def compile(
-        self,
-        *,
-        now: float | None = None,
-        sections: Iterable[ContextSection] = (),
-        override: Iterable[object] | None = None,
-    ) -> CompiledContext:
-        """The request to send now, recorded as a call."""
-        return super().compile(now=now, sections=(*self.inputs, *sections), override=override)
-
-    def preview(
-        self,
-        *,
-        now: float | None = None,
-        sections: Iterable[ContextSection] = (),
-        override: Iterable[object] | None = None,
-    ) -> CompiledContext:
-        """The request that `compile` would give, with nothing recorded."""
-        return super().preview(now=now, sections=(*self.inputs, *sections), override=override)
-
-    def use(self, policy: str | Policy, *, compact_when: CompactWhen | None = None) -> None:
-        """Reduce by another policy from the next call on."""
-        super().use(self.plain if policy == FALLBACK else policy, compact_when=compact_when)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +74,9 @@ class _Older:
     """Whether a run begins, and a request would show an older one than it should."""
 
     runs: int | None
+    recipe_name: ClassVar[str] = "due.recent@1"
 
-    def __call__(self, timeline: Timeline, budget: TokenBudget, /) -> str | None:
+    def __call__(self, timeline: Projection, budget: TokenBudget, /) -> str | None:
         newest = timeline.position(timeline.newest_input) if timeline.newest_input is not None else None
         if newest is None or newest < timeline.sent_messages:
             return None
@@ -114,6 +91,7 @@ class _Unsaid:
     """Says that there were earlier runs, and nothing of them."""
 
     name: str = "unsaid"
+    recipe_name: ClassVar[str] = "writer.unsaid@1"
 
     def write(self, material: Material, /) -> str:
         """One sentence, whatever the runs were about."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal, Protocol
 
-from foveate.chat.conversation import Listening, Turn
+from foveate.agents.loop import Listening
+from foveate.chat.conversation import Turn
 from foveate.errors import BudgetError, FoveateError, StoreError
 from foveate.log.events import WorkRecorded
 from foveate.log.messages import ToolCall
@@ -15,9 +16,10 @@ from foveate.log.text import encodable
 from foveate.scripts.dates import dated, day_of
 from foveate.scripts.inputs import Gathered, gathered
 from foveate.scripts.kept import Kept, executed, finished, kept_output, lasting_variables
-from foveate.scripts.recent import StepSession
 from foveate.scripts.script import Step
-from foveate.scripts.stage import Stage, drop_helper, settle_errors
+from foveate.scripts.stage import Stage, settle_errors
+from foveate.session import Session
+from foveate.session.beside import run_beside
 
 Status = Literal["done", "cached", "copied", "failed"]
 
@@ -76,7 +78,7 @@ class Run:
         done: list[Done] = []
         for step in steps:
             if only is not None and step is not steps[-1]:
-                self._remember(step)
+                await run_beside(self._remember, step)
                 continue
             self._watcher.began(step)
             one = await self._tried(step)
@@ -105,56 +107,67 @@ class Run:
         session = self._stage.script.session_of(step)
         try:
             done = await self._carried_out(step)
-            self._deliver(step, done, written)
+            await run_beside(self._deliver, step, done, written)
             if done.status != "cached" or written:
-                self._record(step, finished(step.name, list(written)))
+                await run_beside(self._record, step, finished(step.name, list(written)))
         except FoveateError as error:
-            self._record_failure(step, list(written), error)
+            await run_beside(self._record_failure, step, list(written), error)
             return Done(step=step, status="failed", session=session, delivered=tuple(written.values()), error=error)
         shared = [one.label for one in step.outputs if one.kind != "file"]
         return replace(done, delivered=(*shared, *written.values()))
 
     async def _carried_out(self, step: Step) -> Done:
         script = self._stage.script
-        found = gathered(script, step, self._files, self._day, self._variables, self._context)
+        found, key, kept = await run_beside(self._gathered, step)
         for missing in found.missing:
             self._watcher.noted(step, f"there is no {missing}; the step goes on without")
-        key, kept, session = self._stage.key(step, found), self._kept(step), script.session_of(step)
+        session = script.session_of(step)
         if kept is not None and kept.is_good(key, step.cache, self._now, script.week_start):
             return Done(step=step, status="cached", session=session, output=kept.text, made=kept.made)
         if step.copies:
             done = Done(step=step, status="copied", session=session, output=found.copied() or step.text)
         else:
-            for one in step.outputs:
-                if one.kind == "file":
-                    self._files.check(dated(one.name, self._day, script.week_start))
+            await run_beside(self._check_outputs, step)
             turn = await self._asked(step, found)
             output = encodable(turn.text).strip()
             done = Done(step=step, status="done", session=session, output=output, calls=turn.calls)
         if not done.output:
             raise FoveateError(f"the step {step.name!r} gave no text, so nothing was written; say more of what to do")
-        self._record(step, executed(step.name, done.output, key))
+        await run_beside(self._record, step, executed(step.name, done.output, key))
         return done
+
+    def _gathered(self, step: Step) -> tuple[Gathered, str, Kept | None]:
+        """What a step is given, its key, and what it gave the last time."""
+        found = gathered(self._stage.script, step, self._files, self._day, self._variables, self._context)
+        return found, self._stage.key(step, found), self._kept(step)
+
+    def _check_outputs(self, step: Step) -> None:
+        for one in step.outputs:
+            if one.kind == "file":
+                self._files.check(dated(one.name, self._day, self._stage.script.week_start))
 
     async def _asked(self, step: Step, found: Gathered) -> Turn:
         stage = self._stage
-        by = stage.answering(step.model)
+        by = await run_beside(stage.answering, step.model)
         name, vault = stage.script.session_of(step), stage.place.vault_name
         listening = Listening(
             on_call=self._watcher.called,
             on_diagnostic=lambda told: self._watcher.noted(step, f"{told.phase}: {told.text}"),
         )
-        with StepSession.open(stage.place.store, name, vault=vault, **stage.options(by)) as session:
-            stage.claim(step, session)
-            settle_errors(session)
+        session = await run_beside(Session.open, stage.place.store, name, vault=vault, **stage.options(by))
+        try:
+            await run_beside(stage.claim, step, session)
+            await run_beside(settle_errors, session)
             chat = stage.conversation(step, session, by, found.sections(readable="vault" in step.tools))
             try:
                 return await chat.say(step.text, listening)
             except BudgetError as error:
                 if chat.endless is None:
                     raise
-                self._watcher.noted(step, drop_helper(chat, session, error))
+                self._watcher.noted(step, await run_beside(stage.drop_helper, step, chat, error))
                 return await chat.go_on(listening)
+        finally:
+            await run_beside(session.close)
 
     def _deliver(self, step: Step, done: Done, written: dict[str, str]) -> None:
         """Put an output where it belongs; `written` gets each file, and the name that it was given."""
@@ -179,7 +192,7 @@ class Run:
 
     def _record(self, step: Step, body: WorkRecorded) -> None:
         with self._stage.opened(step) as session:
-            session.record(body, time=self._stage.place.clock())
+            session.note(body, time=self._stage.place.clock())
 
     def _record_failure(self, step: Step, written: list[str], error: FoveateError) -> None:
         try:

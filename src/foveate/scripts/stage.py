@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from foveate.agents.toolset import Answer, Toolset
-from foveate.chat.conversation import Conversation
+from foveate.agents.toolset import Toolset
+from foveate.budget.profiles import known_profile
+from foveate.chat.conversation import Conversation, RecallAlone
 from foveate.chat.endless import Endless, Terms
-from foveate.chat.opening import Answering, ChatPlace, known_profile
+from foveate.chat.opening import Answering, ChatPlace
+from foveate.compiler.policy import Policy
 from foveate.errors import BudgetError, ConfigError, FoveateError, TemplateError
-from foveate.log.events import DiagnosticRecorded
+from foveate.log.events import DiagnosticRecorded, Tagged
 from foveate.log.sections import ContextSection
 from foveate.scripts.files import VaultFiles
 from foveate.scripts.inputs import Gathered
 from foveate.scripts.kept import key_of
-from foveate.scripts.recent import StepSession, StepTerms, recent_policy
+from foveate.scripts.recent import StepTerms, recent_policy
 from foveate.scripts.script import Script, Step
 from foveate.session import Session
 from foveate.workflow.workspace import Workspace
@@ -69,29 +71,42 @@ class Stage:
 
     def claim(self, step: Step, session: Session) -> None:
         """Write down whose session this is, if nobody has."""
-        if _VAULT not in self.place.store.session(session.id).tags:
-            session.tag(workflow=self.script.name, step=step.name, vault_id=_identity(self.root))
+        if _VAULT not in self.place.store.tags_of(session.id):
+            session.note(Tagged(tags={"workflow": self.script.name, "step": step.name, _VAULT: _identity(self.root)}))
 
     def options(self, by: Answering) -> dict[str, Any]:
         """What the session of a step compiles with when a model answers."""
         return {"budget": self.place.budget(by), "model": known_profile(by.driver.name)}
 
     def conversation(
-        self, step: Step, session: StepSession, by: Answering, inputs: tuple[ContextSection, ...]
+        self, step: Step, session: Session, by: Answering, inputs: tuple[ContextSection, ...]
     ) -> Conversation:
-        """The conversation of a step with its model, as its directives ask."""
-        session.inputs = inputs
-        session.plain = recent_policy(self._runs(step))
-        session.use(session.plain)
+        """The conversation of a step with its model, as its directives ask; every request shows its inputs."""
+        session.use(self.policy(step))
         return Conversation(
             session,
             by.driver,
             system=self.script.instructions,
             tools=self._tools(step),
-            endless=self._helper(step, session, by),
+            endless=self._helper(step, session, by, inputs),
+            sections=inputs,
             clock=self.place.clock,
             steps=self.place.settings.steps,
         )
+
+    def policy(self, step: Step) -> Policy:
+        """How a step goes on without a helper: with the earlier runs that it asks for."""
+        return recent_policy(self._runs(step))
+
+    def drop_helper(self, step: Step, chat: Conversation, error: BudgetError) -> str:
+        """Go on without the helper, for which there is no room; returns why. The workflow's own words come first."""
+        name = chat.endless.name if chat.endless is not None else ""
+        text = f"there is no room for `@context-helper {name}`, so the step goes on without: {error}"
+        noted = DiagnosticRecorded(code="helper_dropped", phase="compile", text=text, subject=name)
+        chat.session.note(noted, time=chat.clock())
+        chat.endless = None
+        chat.session.use(self.policy(step))
+        return text
 
     def key(self, step: Step, found: Gathered) -> str:
         """What an output is made from, as a hash; an alias or no model at all may mean another one tomorrow."""
@@ -118,7 +133,9 @@ class Stage:
             return 0 if step.helper is None else self.place.settings.context_compiler_passthrough_runs
         return None if step.recent_runs == "all" else step.recent_runs
 
-    def _helper(self, step: Step, session: StepSession, by: Answering) -> Endless | None:
+    def _helper(
+        self, step: Step, session: Session, by: Answering, inputs: tuple[ContextSection, ...]
+    ) -> Endless | None:
         if step.helper is None:
             return None
         folders = self.place.folders
@@ -130,6 +147,8 @@ class Stage:
             writer=by.writer,
             named=by.named,
             computed=self.place.computed,
+            sections=inputs,
+            fallback=self.policy(step),
         )
         # Its instructions belong to the first request already; a template that cannot be read is told of with that.
         with suppress(TemplateError):
@@ -144,7 +163,7 @@ class Stage:
     def _tools(self, step: Step) -> Sequence[Toolset]:
         if "vault" in step.tools:
             return (Workspace(self.root, writable=False, without=self._hidden()),)
-        return (_RecallAlone(),) if "recall" in step.tools else ()
+        return (RecallAlone(),) if "recall" in step.tools else ()
 
 
 def _owned(script: Script, place: ChatPlace, root: Path) -> Script:
@@ -177,25 +196,3 @@ def settle_errors(session: Session) -> None:
             return
         if message.meta.outcome not in (None, "ok"):
             session.resolve(message.id)
-
-
-def drop_helper(chat: Conversation, session: StepSession, error: BudgetError) -> str:
-    """Go on without the helper, for which there is no room: what a workflow itself says comes first. Returns why."""
-    name = chat.endless.name if chat.endless is not None else ""
-    text = f"there is no room for `@context-helper {name}`, so the step goes on without: {error}"
-    session.record(
-        DiagnosticRecorded(code="helper_dropped", phase="compile", text=text, subject=name), time=chat.clock()
-    )
-    chat.endless = None
-    session.use(session.plain)
-    return text
-
-
-class _RecallAlone:
-    """No tools besides `recall`, which a conversation adds to whatever tools there are."""
-
-    definitions: tuple[dict[str, Any], ...] = ()
-
-    async def answer(self, name: str, arguments: Mapping[str, Any], /) -> Answer:
-        """Say that there is no such tool."""
-        return Answer(text=f"error: there is no tool {name!r}; `recall` is the only one", outcome="error")

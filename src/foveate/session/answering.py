@@ -12,7 +12,7 @@ from foveate.log.messages import Message
 from foveate.recall import excerpt
 
 if TYPE_CHECKING:
-    from foveate.session.session import Session
+    from foveate.session.reading import ReadableSession
 
 
 def given_back(message: Message, lines: tuple[int, int] | None, query: str | None) -> str:
@@ -24,7 +24,7 @@ def given_back(message: Message, lines: tuple[int, int] | None, query: str | Non
     return excerpt(message, lines=lines, query=query)
 
 
-def answer_recall(session: Session, arguments: str | Mapping[str, Any]) -> str:
+def answer_recall(session: ReadableSession, arguments: str | Mapping[str, Any]) -> str:
     """The text that answers a call of the recall tool."""
     try:
         asked = msgspec.json.decode(arguments) if isinstance(arguments, str | bytes) else dict(arguments)

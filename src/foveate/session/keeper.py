@@ -11,119 +11,150 @@ from typing import Final
 from foveate.budget.tokens import TokenCounter
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.rebuild import rebuilt_call
-from foveate.errors import ConflictError, StoreError
+from foveate.errors import ConflictError, DisplacedError, StoreError
 from foveate.log.context import AgentContext
-from foveate.log.events import Body, DiagnosticRecorded, Event
+from foveate.log.events import DiagnosticRecorded, Event
+from foveate.log.kept import Kept, Place
+from foveate.session.guard import Guard
 from foveate.session.journal import Journal
 from foveate.session.observing import Observers, log_failure
+from foveate.views.projection import Projection, SentPrefix
+from foveate.views.projector import Projector
 
 Make = Callable[[AgentContext], AgentContext]
 """Makes a snapshot with further events of one; asked again if another writer was first."""
 _ATTEMPTS: Final = 500
 _LONGEST_WAIT: Final = 0.05
-# In seconds: a store that refuses as soon as this may be asked at any time.
-_SOON: Final = 1.0
 
 
 class Keeper:
     """Holds the snapshot, hands what is new to the journal and to who watches."""
 
-    def __init__(self, context: AgentContext, journal: Journal | None = None) -> None:
+    def __init__(
+        self, context: AgentContext, journal: Journal | None = None, projector: Projector | None = None
+    ) -> None:
         self.context = context
         self.journal = journal
+        self._projector = projector
+        # What the last compile found out about its request, until its call is folded.
+        self._offered: SentPrefix | None = None
         self.observers = Observers()
+        self.guard = Guard(context.log.lock, self._tell_observers)
+        # Where the newest events are; None without a journal.
+        self.place: Place | None = None if journal is None else "store"
         self._unwritten: list[DiagnosticRecorded] = []
-        # What the store refused and is held until it takes it, and the snapshot before, which is written.
-        self._held: list[Make] = []
-        self._kept: AgentContext | None = None
-        # Until when a store that refused something is not asked again.
-        self._pause = 0.0
+        # The number from which on the log is another one than this snapshot, as held events have another place in it.
+        self._displaced_from: int | None = None
         self._closed = False
 
     def commit(self, make: Make, *, retry: bool = True, hold: bool = False) -> AgentContext:
         """Go on to what `make` makes of the snapshot, once that is written; returns the snapshot before.
 
         If another writer was first, its events are taken in and `make` is asked again, unless `retry` is off. With
-        `hold`, what the store refuses is held in memory, and written before whatever it takes next.
+        `hold`, what the store refuses is held beside it, and written before whatever it takes next.
         """
         self.check_open()
         for wait in attempts(self.context.session):
+            # On a snapshot that is another log by now nothing can be built.
+            if self._displaced_from is not None and not self._take_in(hold=hold):
+                wait()
+                continue
             before = self.context
             try:
-                after = self._written(before, make)
-            except ConflictError:
-                self.refresh()
+                after, kept = self._written(before, make, hold=hold)
+            except ConflictError as error:
+                self._note_displaced(error)
+                self._take_in(hold=hold)
                 if not retry:
                     raise
                 wait()
                 continue
-            except StoreError as error:
-                if not hold:
-                    raise
-                self._hold(make, error)
-                return before
             self._unwritten.clear()
+            is_news = self.journal is not None and kept.place not in ("store", self.place)
+            self.place = kept.place if self.journal is not None else None
             self._go_on(after)
+            if is_news:
+                self._say_held(kept)
             return before
         raise AssertionError("attempts raise when they are used up")
 
-    def _written(self, before: AgentContext, make: Make) -> AgentContext:
-        after = before
+    def projection(self, counter: TokenCounter) -> Projection:
+        """What the snapshot comes to."""
+        offered, self._offered = self._offered, None
+        return self._projector_for(counter).projection(self.context, offered)
+
+    def offer(self, prefix: SentPrefix | None) -> None:
+        """Leave what the compile of a call found out to the compile of the next one."""
+        self._offered = prefix
+
+    def _projector_for(self, counter: TokenCounter) -> Projector:
+        if self._projector is None or self._projector.counter.name != counter.name:
+            self._projector = Projector(counter)
+        return self._projector
+
+    def _written(self, before: AgentContext, make: Make, *, hold: bool) -> tuple[AgentContext, Kept]:
+        kept = Kept("store")
+        # Else somebody else went on from this snapshot, and it is a branch that grows here.
+        is_newest = len(before.log) == before.length
         try:
             after = make(before)
             if self._unwritten:
                 after = after.with_events(self._unwritten)
-            if self.journal is not None:
-                self._append(self.journal, list(after.log.events((self._kept or before).length, after.length)))
+            if self.journal is not None and after.length > before.length:
+                kept = self.journal.append(list(after.log.events(before.length, after.length)), hold=hold)
         except BaseException:
             # Nobody has seen these events, and others will take their numbers.
-            before.log.retract(before.length)
+            if is_newest:
+                before.log.retract(before.length)
             raise
-        self._held.clear()
-        self._kept = None
-        return after
+        return after, kept
 
-    def _append(self, journal: Journal, events: list[Event]) -> None:
-        began = time.monotonic()
-        if self._held and began < self._pause:
-            raise StoreError(
-                f"session {self.context.session!r}: the store could not be written a moment ago; try again in "
-                f"{self._pause - began:.0f} s"
-            )
+    def _say_held(self, kept: Kept) -> None:
+        """Say once that the store fails, in the log itself; all that is held is held for the same reason."""
+        text = f"{kept.why}; the session goes on, and the store gets all of it as soon as it can be written"
+        log_failure(self.context.session, StoreError(text))
+        said = DiagnosticRecorded(code="store_failed", phase="record", text=text)
+        self.commit(lambda context: context.with_events([said]), hold=True)
+
+    def _take_in(self, *, hold: bool) -> bool:
+        """Take in what others wrote; whether the snapshot is one of the log as it stands."""
         try:
-            journal.append(events)
-        except ConflictError:
-            raise
-        except StoreError:
-            # Who waited half a minute for a lock does not wait for it again for each event of a turn.
-            now = time.monotonic()
-            self._pause = now + (now - began) if now - began > _SOON else 0.0
-            raise
-
-    def _hold(self, make: Make, error: StoreError) -> None:
-        self.failed(error)
-        said, self._unwritten = self._unwritten, []
-
-        def held(context: AgentContext) -> AgentContext:
-            return make(context).with_events(said)
-
-        before = self.context
-        after = held(before)
-        self._kept = self._kept or before
-        self._held.append(held)
-        self._go_on(after)
+            self.refresh()
+        except StoreError as error:
+            if not hold:
+                raise
+            # The connection broke at this moment; the next attempt reads it, or holds what comes.
+            log_failure(self.context.session, error)
+        return self._displaced_from is None
 
     def refresh(self) -> list[Event]:
         """Take in what other writers appended since; what is held comes behind it."""
-        written = self._kept or self.context
-        events = self.journal.since(written.length) if self.journal is not None else []
+        if self.journal is None:
+            return []
+        events: list[Event] = []
+        try:
+            if self._displaced_from is None:
+                events = self.journal.since(self.context.length)
+        except DisplacedError as error:
+            self._note_displaced(error)
+        if self._displaced_from is not None:
+            return self._reload(self.journal, self._displaced_from)
         if events:
-            context = written.with_recorded(events)
-            if self._held:
-                self._kept = context
-            for held in self._held:
-                context = held(context)
-            self._go_on(context, events)
+            self._go_on(self.context.with_recorded(events), events)
+        return events
+
+    def _note_displaced(self, error: ConflictError) -> None:
+        if isinstance(error, DisplacedError):
+            self._displaced_from = error.first
+
+    def _reload(self, journal: Journal, first: int) -> list[Event]:
+        """Take the log as it stands: what was held has other numbers in it, which a diagnostic there says."""
+        after, self._projector = journal.reload()
+        # Nobody else has this log yet: from here on the guard is its lock, too.
+        after.log.lock = self.guard.lock
+        self._displaced_from = None
+        events = list(after.log.events(min(first, after.length), after.length))
+        self._go_on(after, events)
         return events
 
     def check_open(self) -> None:
@@ -134,50 +165,50 @@ class Keeper:
     def save(self, counter: TokenCounter) -> None:
         """See to it that the session can be opened quickly."""
         try:
-            if self.journal is not None and not self._held:
-                self.journal.save(self.context, counter)
+            if self.journal is not None and self.place == "store":
+                self.journal.save(self.context, self._projector_for(counter))
         except StoreError as error:
-            self.failed(error)
+            # It only saves time later.
+            log_failure(self.context.session, error)
 
     def rebuilt(self, number: int, counter: TokenCounter) -> CompiledContext:
         """A past call, from what was kept of it."""
         if self.journal is not None:
-            return self.journal.rebuilt(number, counter)
+            # The journal may learn here that its session was begun in the store.
+            with self.guard:
+                return self.journal.rebuilt(number, counter)
         return rebuilt_call(self.context, number, counter)
 
     def close(self, counter: TokenCounter) -> bool:
         """Let go of the journal; from here on nothing can be appended. Whether it has all that was."""
         if self.journal is None or self._closed:
-            return not self._held
+            return True
         try:
-            if self._unwritten or self._held:
-                self._pause = 0.0
-                self.commit(lambda context: context)
+            if self._unwritten:
+                self.commit(lambda context: context, hold=True)
         except StoreError as error:
             log_failure(self.context.session, error)
         self._closed = True
-        self.journal.close(self._kept or self.context, counter)
-        return not self._held
-
-    def failed(self, error: StoreError, lost: Iterable[Body] = ()) -> None:
-        """Note that something could not be written; it is said in the log as soon as something can be.
-
-        So are the diagnostics among what was lost: whatever else went wrong is no less wrong for that.
-        """
-        self._unwritten += [body for body in lost if isinstance(body, DiagnosticRecorded)]
-        if not self._held:
-            # Said once: all that is held is held for the same reason.
-            self._unwritten.append(DiagnosticRecorded(code="store_failed", phase="record", text=f"{error}"))
-        log_failure(self.context.session, error)
+        return self.journal.close(self.context, self._projector_for(counter))
 
     def _go_on(self, context: AgentContext, new: Iterable[Event] | None = None) -> None:
         before, self.context = self.context.length, context
-        for text in self.observers.tell(context.log.events(before, context.length) if new is None else new):
+        self.observers.expect(context.log.events(before, context.length) if new is None else new)
+
+    def _tell_observers(self) -> None:
+        """Tell observers what happened; by now no lock is held."""
+        failed = self.observers.tell()
+        if not failed:
+            return
+        # That of the guard: a log that was loaded anew has another one.
+        with self.guard.lock:
             # Told to nobody: a subscriber that fails on every event would otherwise never come to an end.
-            self._unwritten.append(DiagnosticRecorded(code="subscriber_failed", phase="observe", text=text))
-        if self._unwritten and self.journal is None:
-            self.context = self.context.with_events(self._unwritten)
-            self._unwritten.clear()
+            self._unwritten += [
+                DiagnosticRecorded(code="subscriber_failed", phase="observe", text=text) for text in failed
+            ]
+            if self.journal is None:
+                self.context = self.context.with_events(self._unwritten)
+                self._unwritten.clear()
 
 
 def attempts(session_id: str) -> Iterator[Callable[[], None]]:

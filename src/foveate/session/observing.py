@@ -5,60 +5,81 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from itertools import count
+from threading import Lock
 from typing import Any
 
 from foveate.compiler.compiled import CompiledContext
 from foveate.log.events import Event
+from foveate.log.locking import fork_count
 
 
 class Observers:
-    """Callbacks that see every event, in order, also when one of them appends further events."""
+    """Callbacks that see every event, in order, also when one of them, or another thread, appends further events."""
 
     def __init__(self) -> None:
         self._observers: dict[int, Callable[[Event], None]] = {}
+        self._keys = count()
         self._waiting: deque[Event] = deque()
-        self._telling = False
-        self._next = 0
+        self._telling = Lock()
+        self._forks = fork_count()
 
     def add(self, observer: Callable[[Event], None]) -> Callable[[], None]:
         """Tell `observer` from here on; the result of this call ends it."""
-        key, self._next = self._next, self._next + 1
+        key = next(self._keys)
         self._observers[key] = observer
         return lambda: self._observers.pop(key, None) and None
 
-    def tell(self, events: Iterable[Event]) -> list[str]:
-        """Tell everyone; returns what went wrong with whom."""
-        if not self._observers:
-            return []
-        self._waiting.extend(events)
-        if self._telling:
-            # An observer appended these: they are told after the event it is being told of.
-            return []
-        self._telling = True
+    def expect(self, events: Iterable[Event]) -> None:
+        """Take note of what is to be told, in the order of the log."""
+        if self._observers:
+            self._waiting.extend(events)
+
+    def tell(self) -> list[str]:
+        """Tell everyone what happened; returns what went wrong with whom.
+
+        While a thread tells, what others append is told by it too: they do not wait, as it may wait for them.
+        """
         failed: list[str] = []
-        try:
-            while self._waiting:
-                event = self._waiting.popleft()
-                for observer in list(self._observers.values()):
-                    try:
-                        observer(event)
-                    except Exception as error:  # noqa: BLE001  a watcher must not cost the watched
-                        failed.append(f"{observer!r} failed on event {event.seq}: {error!r}")
-        finally:
-            self._telling = False
+        if self._waiting and self._forks != fork_count():
+            # Whoever told the parent's observers does not go on in this process.
+            self._telling, self._forks = Lock(), fork_count()
+        # Looked at once more after each round: somebody may have left an event while this thread was about to stop.
+        while self._waiting and self._telling.acquire(blocking=False):
+            try:
+                while self._waiting:
+                    self._tell_one(self._waiting.popleft(), failed)
+            finally:
+                self._telling.release()
         return failed
+
+    def _tell_one(self, event: Event, failed: list[str]) -> None:
+        for observer in list(self._observers.values()):
+            try:
+                observer(event)
+            except Exception as error:  # noqa: BLE001  a watcher must not cost the watched
+                failed.append(f"{observer!r} failed on event {event.seq}: {error!r}")
+
+
+# The agent that compiles now; none in a session that is not an agent's.
+COMPILING_AGENT: ContextVar[str] = ContextVar("foveate_compiling_agent", default="none")
 
 
 def log_compile(view: CompiledContext) -> None:
     """One debug line for a compile; silent unless the user enables the logger "foveate"."""
     _log(
         "DEBUG",
-        "compiled call {} of {}: {} tokens ({} cached), {} items, sections {}, stages {}",
+        "compiled call {} of {}: agent {}, strategy {}, system_prompt_length {}, {} tokens ({} cached), {} items, "
+        "sections {}, stages {}",
         view.number,
         view.state.context.session,
+        COMPILING_AGENT.get(),
+        view.strategy,
+        len(view.system_prompt or ""),
         view.tokens,
         view.predicted_cached,
-        view.length,
+        len(view.items),
         [section.name for section in view.sections],
         [record.name for record in view.records],
     )

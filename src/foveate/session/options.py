@@ -10,10 +10,10 @@ from foveate.budget.profiles import DEFAULT_RULES, ModelProfile, profile_for
 from foveate.budget.tokens import TokenCounter, counter_for
 from foveate.budget.window import TokenBudget
 from foveate.compiler.compilers import Compiler, PipelineCompiler, PragmaticCompiler
-from foveate.compiler.policy import CompactWhen, Policy, policy_named
+from foveate.compiler.policy import CompactWhen, Policy, isolated, policy_named, refuse_reducing
 from foveate.errors import ConfigError
 from foveate.recall.tool import RECALL_TOOL
-from foveate.views.draft import Pass, PlainPass
+from foveate.views.passes import Pass, PlainPass
 from foveate.wire.tools import tool_names
 
 _RESERVED_OUTPUT: Final = 16_000
@@ -29,8 +29,11 @@ class Options:
     policy: str | Policy | None = None
     passes: Sequence[Pass | PlainPass] | None = None
     isolation: Pass | None = None
+    keep_turns: int | None = None
     compact_when: CompactWhen | None = None
     counter: TokenCounter | None = None
+    # What runs on every request whatever policy is chosen.
+    always: tuple[Pass | PlainPass, ...] = ()
     # The most tokens that a provider was found to take, if that is less than the budget.
     most: int | None = None
 
@@ -49,7 +52,7 @@ class Options:
         budget = self._budget(profile)
         if budget is None:
             self._refuse_without_budget()
-            return PragmaticCompiler(counter=counter, cache=cache)
+            return PragmaticCompiler(counter=counter, cache=cache, passes=tuple(self.passes or ()))
         return PipelineCompiler(
             budget=budget,
             policy=self._policy(),
@@ -61,26 +64,35 @@ class Options:
 
     def counter_for(self, profile: ModelProfile | None) -> TokenCounter:
         """The counter given, or the one for the model."""
-        return self.counter or counter_for(profile.name if profile is not None else None)
+        # Beside a compiler that counts, the session counts as it does.
+        own: TokenCounter | None = getattr(self.compiler, "counter", None)
+        return self.counter or own or counter_for(profile.name if profile is not None else None)
 
     def _policy(self) -> Policy:
         policy = policy_named(self.policy or "default")
         if self.passes is not None:
             policy = replace(policy, name=f"{policy.name}+passes", passes=tuple(self.passes))
+        elif self.always:
+            policy = replace(policy, passes=(*self.always, *policy.passes))
         if self.isolation is not None:
-            policy = replace(policy, isolation=self.isolation)
+            policy = replace(policy, passes=isolated(policy.passes, self.isolation))
+        if self.keep_turns is not None:
+            policy = replace(policy, keep_turns=self.keep_turns)
         return policy
 
     def _budget(self, profile: ModelProfile | None) -> TokenBudget | None:
         budget = self._given_budget(profile)
-        if budget is None or self.most is None or self.most >= budget.limit:
-            return budget
-        return replace(budget, window=budget.window - budget.limit + self.most)
+        return budget if budget is None or self.most is None else budget.narrowed(self.most)
 
     def _given_budget(self, profile: ModelProfile | None) -> TokenBudget | None:
         match self.budget:
-            case TokenBudget():
+            case TokenBudget(used=0):
                 return self.budget
+            case TokenBudget(used=used):
+                raise ConfigError(
+                    f"`used` of `budget` is what the session counts itself, got {used!r}; leave it out, and give "
+                    "`reserved_system` for parts of requests that the session does not see"
+                )
             case bool():
                 raise ConfigError(f"`budget` is a number of tokens, got {self.budget!r}")
             case int():
@@ -93,18 +105,21 @@ class Options:
                 raise ConfigError(f"`budget` is a number of tokens or a `TokenBudget`, got {self.budget!r}")
 
     def _refuse_beside_compiler(self) -> None:
-        given = [
-            name
-            for name in ("budget", "policy", "passes", "isolation", "compact_when")
-            if getattr(self, name) is not None
-        ]
+        names = ["budget", "policy", "passes", "isolation", "keep_turns", "compact_when"]
+        if hasattr(self.compiler, "counter"):
+            names.append("counter")
+        given = [name for name in names if getattr(self, name) is not None]
         if given:
             raise ConfigError(f"`compiler` decides for itself; give {_named(given)} to the compiler instead")
 
     def _refuse_without_budget(self) -> None:
-        given = [name for name in ("policy", "passes", "isolation", "compact_when") if getattr(self, name) is not None]
+        names = ("policy", "isolation", "keep_turns", "compact_when")
+        given = [name for name in names if getattr(self, name) is not None]
+        if self.passes is not None and not self.passes:
+            given.append("passes")
         if given:
             raise ConfigError(f"{_named(given)} has no effect without a `budget` or `model`; give one")
+        refuse_reducing(self.passes or ())
 
 
 def recall_tool_in(tools: Sequence[Mapping[str, Any]]) -> str | None:

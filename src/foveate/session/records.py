@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
-from foveate.budget.profiles import ModelProfile
-from foveate.budget.tokens import TokenCounter
+from foveate.budget.profiles import ModelProfile, known_profile
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.summaries import SummaryRequest
-from foveate.errors import ConfigError, MessageError, UnknownReferenceError
+from foveate.errors import ConfigError, EmptyRequestError, MessageError, UnknownModelError, UnknownReferenceError
 from foveate.log.context import AgentContext
 from foveate.log.events import (
+    CacheTerms,
     CallRecorded,
     DiagnosticRecorded,
     FramingSet,
     RecallRecorded,
     Tagged,
     Unpinned,
-    UsageReported,
 )
 from foveate.log.messages import Message
 from foveate.log.router import AgentStep, Router
-from foveate.log.sections import ContextSection
+from foveate.log.sections import ContextSection, contain_section
 from foveate.log.state import AgentState
 from foveate.log.text import encodable, own_copy
-from foveate.views.timeline import Timeline, timeline_of
+from foveate.views.projection import Projection, numbered
 from foveate.wire.formats import decode_any
 from foveate.wire.tools import refuse_unknown
 
-# The end of the year 9999, and more tokens than anybody will ever send.
+# The end of the year 9999.
 _LAST_SECOND: Final = 253_402_300_800
-_MOST_TOKENS: Final = 2**53
 
 
 def moment(option: str, time: float | None) -> float | None:
@@ -44,17 +43,66 @@ def moment(option: str, time: float | None) -> float | None:
     return time
 
 
-def said(system: str | None) -> str | None:
+SystemPrompt = str | Sequence[Mapping[str, Any]] | Mapping[str, Any]
+"""A system prompt: text, blocks as Anthropic has them, or an instruction with parts as Gemini has it."""
+
+
+class Prompt(NamedTuple):
+    """The text of a system prompt, and the prompt as it was given, by its format, if that was more than a text."""
+
+    text: str | None
+    forms: dict[str, Any]
+
+
+def prompt(system: SystemPrompt | None) -> Prompt:
     """A system prompt, unless it says nothing: providers refuse an empty one."""
-    if system is not None and not isinstance(system, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigError(f"`system` must be text, got {system!r}")
-    return encodable(system) if system and system.strip() else None
+    match system:
+        case None:
+            return Prompt(None, {})
+        case str():
+            return Prompt(encodable(system) if system.strip() else None, {})
+        case {"parts": [*given]}:
+            form, parts = "gemini", list[object](given)
+        case [*given]:
+            form, parts = "anthropic", list[object](given)
+        case _:
+            form, parts = "", []
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    said = [text for text in texts if isinstance(text, str) and text.strip()]
+    if len(said) != len(parts) or (not said and form != "anthropic"):
+        raise ConfigError(
+            f"`system` must be text, blocks of text, or an instruction with parts of text, got {system!r:.200}"
+        )
+    if not said:
+        return Prompt(None, {})
+    return Prompt(encodable("\n\n".join(said)), {form: _own("system", {form: system})[form]})
 
 
 def framing_of(context: AgentContext) -> FramingSet:
     """The framing that a context has."""
     return FramingSet(
-        system=context.system, tools=context.tools, response_format=context.response_format, model=context.model
+        system=context.system,
+        forms=dict(context.forms),
+        tools=context.tools,
+        response_format=context.response_format,
+        model=context.model,
+    )
+
+
+def framing(
+    system: SystemPrompt | None,
+    tools: Iterable[Mapping[str, Any]],
+    response_format: Mapping[str, Any] | None,
+    model: str | None,
+) -> FramingSet:
+    """The framing that options ask for."""
+    text, forms = prompt(system)
+    return FramingSet(
+        system=text,
+        forms=forms,
+        tools=definitions(tools),
+        response_format=plain(response_format),
+        model=model,
     )
 
 
@@ -83,10 +131,12 @@ def _own(option: str, value: dict[str, Any]) -> dict[str, Any]:
 
 def reframed(context: AgentContext, changes: Mapping[str, Any]) -> FramingSet:
     """The framing of a context with some of it changed; what is `UNSET` stays as it is."""
-    checks: dict[str, Callable[[Any], Any]] = {"system": said, "tools": definitions, "response_format": plain}
+    checks: dict[str, Callable[[Any], Any]] = {"tools": definitions, "response_format": plain}
     changed = {
         name: checks[name](value) if name in checks else value for name, value in changes.items() if value is not UNSET
     }
+    if "system" in changed:
+        changed["system"], changed["forms"] = prompt(changed["system"])
     return msgspec.structs.replace(framing_of(context), **changed)
 
 
@@ -97,25 +147,18 @@ def continued_options(context: AgentContext, options: Mapping[str, Any]) -> dict
     begun = context.begun or FramingSet()
     for name in ("system", "tools", "response_format", "model"):
         # Given as the last time, an option says what the program always begins with, not what the session became since.
-        changed = getattr(recorded, name) != getattr(begun, name)
+        changed = _framed(recorded, name) != _framed(begun, name)
         if changed and name in chosen and _same(name, chosen[name], begun):
             del chosen[name]
         if name != "model":
-            chosen.setdefault(name, getattr(recorded, name))
+            chosen.setdefault(name, _framed(recorded, name))
     if recorded.model is not None and not {"model", "budget", "compiler"} & chosen.keys():
-        chosen["model"] = recorded.model
+        if known_profile(recorded.model).window is not None:
+            chosen["model"] = recorded.model
+        else:
+            chosen["compiler"] = WindowUnknown(context.session, recorded.model)
     chosen.setdefault("session_id", context.session)
     return chosen
-
-
-def usage(input_tokens: int, cached_tokens: int | None, call: int) -> UsageReported:
-    """What a provider counted for a call."""
-    for name, value in (("input_tokens", input_tokens), ("cached_tokens", cached_tokens)):
-        if value is not None and not (isinstance(value, int) and 0 <= value < _MOST_TOKENS):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigError(f"`{name}` must be a number of tokens, 0 or more, got {value!r}")
-    if call < 1:
-        raise ConfigError("usage was reported before any call; `compile()` first")
-    return UsageReported(call=call, input_tokens=input_tokens, cached_tokens=cached_tokens)
 
 
 def tagged(call: int | None, tags: Mapping[str, str], calls: int) -> Tagged:
@@ -135,11 +178,28 @@ def summary_failed(text: str, request: SummaryRequest) -> DiagnosticRecorded:
     return DiagnosticRecorded(code="summary_failed", phase="summarise", text=text, subject=str(request.through))
 
 
+@dataclass(frozen=True, slots=True)
+class WindowUnknown:
+    """The compiler of a session whose model nobody here knows: all of it can be read, but no request be made."""
+
+    session: str
+    model: str
+
+    def compile(self, _state: AgentState, /) -> CompiledContext:
+        """Refuse it, with the remedy."""
+        raise UnknownModelError(
+            f"session {self.session!r} has `model` {self.model!r}, which is not in the price list; to compile, open it "
+            "with `budget=…` or `model=ModelProfile(name=…, window=…)`"
+        )
+
+
 class Recipe(NamedTuple):
-    """Where the strategy of a call comes from, and the hash of its options."""
+    """Where the strategy of a call comes from, the hash of its options, its policy, and what words its summaries."""
 
     source: str
     sha256: str
+    policy: str = ""
+    template: str = ""
 
 
 class Beside(NamedTuple):
@@ -151,22 +211,46 @@ class Beside(NamedTuple):
 
 def beside(sections: Iterable[ContextSection], override: Iterable[object] | None) -> Beside:
     """What a caller gives, read and made fast."""
-    return Beside(tuple(sections), None if override is None else tuple(decode_any(list(override))))
+    contained = tuple(map(contain_section, sections))
+    return Beside(contained, None if override is None else tuple(decode_any(list(override))))
 
 
 Looked = list[RecallRecorded | DiagnosticRecorded]
 """What was recalled for a compile, or why nothing could be."""
 
 
-def state_of(context: AgentContext, found: Looked, now: float | None, beside: Beside) -> AgentState:
+def state_of(
+    context: AgentContext, projection: Projection, found: Looked, now: float | None, beside: Beside
+) -> AgentState:
     """What a compile is a function of."""
-    recalled = tuple(one for one in found if isinstance(one, RecallRecorded))
-    return AgentState(context=context, sections=beside.sections, now=now, recalled=recalled, override=beside.override)
+    return AgentState(
+        context=context,
+        sections=beside.sections,
+        now=now,
+        recalled=tuple(one for one in found if isinstance(one, RecallRecorded)),
+        override=beside.override,
+        projection=projection,
+    )
 
 
-def call_record(view: CompiledContext, now: float | None, recipe: Recipe) -> CallRecorded:
-    """The event of a request that is about to be sent."""
-    context, budget = view.state.context, view.budget
+def refuse_empty(view: CompiledContext) -> None:
+    """Nothing, unless a request says nothing: then an `EmptyRequestError`."""
+    if not view.is_empty:
+        return
+    if view.state.override is not None:
+        raise EmptyRequestError(
+            "`override` has no message with content; give one with text, or leave `override` out to send the history"
+        )
+    raise EmptyRequestError(
+        f"session {view.state.context.session!r} has nothing to send: no message with content and no system prompt; "
+        "append a user message before `compile()`, or look at the empty view with `preview()`"
+    )
+
+
+def call_record(view: CompiledContext, found: Looked, beside: Beside, recipe: Recipe) -> CallRecorded:
+    """The event of a request that is about to be sent; one that says nothing is refused."""
+    refuse_empty(view)
+    context, budget, decision = view.state.context, view.budget, view.decision
     return CallRecorded(
         number=view.number,
         strategy=view.strategy,
@@ -174,33 +258,48 @@ def call_record(view: CompiledContext, now: float | None, recipe: Recipe) -> Cal
         tokens=view.tokens,
         predicted_cached=view.predicted_cached,
         payload_sha256=view.payload_sha256,
-        now=now,
+        now=view.state.now,
         sections=view.sections,
         turn=context.turn,
         model=context.model,
         strategy_source=recipe.source,
         strategy_sha256=recipe.sha256,
+        policy=recipe.policy,
+        template=recipe.template,
         window=budget.window if budget is not None else None,
         reserved=budget.window - budget.limit if budget is not None else 0,
         messages=context.message_count,
         logged=view.logged,
-        fates=view.fates,
+        fates=dict(view.fates),
         override=view.state.override,
+        selected=view.state.override is not None and beside.override is None,
+        cache=CacheTerms(**asdict(view.cache)),
+        marks=view.breakpoints,
+        proposed=len(found) + len(view.proposed),
+        trigger=decision.trigger if decision is not None else None,
+        reason=decision.reason if decision is not None else None,
+        stages=view.records,
+        used=budget.used if budget is not None else None,
+        reserved_system=budget.reserved_system if budget is not None else 0,
+        soft_threshold=budget.soft_threshold if budget is not None else None,
+        minimum_headroom=budget.minimum_headroom if budget is not None else 0,
+        asked=view.asked,
+        wire=view.wire,
     )
 
 
-def known(context: AgentContext, timeline: Timeline, message_id: str) -> Message:
-    """The message with an id."""
+def known(context: AgentContext, timeline: Projection, message_id: str) -> Message:
+    """The message with an id, as requests may show it."""
     position = timeline.position(message_id)
     if position is None:
         raise UnknownReferenceError(
             f"no message {message_id!r} in session {context.session!r}; it has {context.message_count} messages, "
             "named like m1"
         )
-    return context.messages[position]
+    return timeline.message(position)
 
 
-def unpinned(timeline: Timeline, message_id: str) -> Unpinned:
+def unpinned(timeline: Projection, message_id: str) -> Unpinned:
     """That a message is pinned no more."""
     if message_id not in timeline.pins:
         raise UnknownReferenceError(f"{message_id!r} is not pinned; pinned are {list(timeline.pins)}")
@@ -210,35 +309,40 @@ def unpinned(timeline: Timeline, message_id: str) -> Unpinned:
 class Routing:
     """Puts messages into a log, also once more if another writer was first; `ids` are theirs then."""
 
-    def __init__(self, router: Router, step: AgentStep, counter: TokenCounter) -> None:
+    def __init__(self, router: Router, step: AgentStep, projection: Callable[[], Projection]) -> None:
         self.ids: list[str] = []
-        self._router, self._step, self._counter = router, step, counter
+        self._router, self._step, self._projection = router, step, projection
 
     def __call__(self, context: AgentContext) -> AgentContext:
         """The context with the messages."""
-        after = self._router.route(unknown_ids(context, self._step.messages, self._counter), self._step)
+        refuse_known_ids(self._step.messages, self._projection)
+        after = self._router.route(context, self._step)
         # Now: once they are written, the older of very many may have left memory.
         self.ids = [after.log.message(place).id for place in range(context.message_count, after.message_count)]
         return after
 
 
-def unknown_ids(context: AgentContext, messages: tuple[Message, ...], counter: TokenCounter) -> AgentContext:
-    """The context, unless an id of these messages is in its log already: then a `MessageError`."""
+def refuse_known_ids(messages: tuple[Message, ...], projection: Callable[[], Projection]) -> None:
+    """Raise a `MessageError` if an id of these messages is in the log already."""
     given = [(index, message.id) for index, message in enumerate(messages) if message.id]
     seen: set[str] = set()
     for index, message_id in given:
-        if message_id in seen or timeline_of(context, counter).position(message_id) is not None:
+        if message_id in seen or projection().position(message_id) is not None:
             raise MessageError(f"message {index}: `id` {message_id!r} is in the log already; leave it empty")
-        if message_id[0] == "m" and message_id[1:].isdigit():
+        if numbered(message_id) is not None:
             raise MessageError(f"message {index}: `id` {message_id!r} looks like one of ours; leave it empty")
         seen.add(message_id)
-    return context
+
+
+def _framed(framing: FramingSet, name: str) -> Any:
+    """An option of a framing, as it would be given."""
+    return next(iter(framing.forms.values()), framing.system) if name == "system" else getattr(framing, name)
 
 
 def _same(name: str, given: Any, begun: FramingSet) -> bool:
     match name:
         case "system":
-            return said(given) == begun.system
+            return prompt(given) == (begun.system, begun.forms)
         case "tools":
             return definitions(given) == begun.tools
         case "response_format":

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from foveate.compiler.compiled import CompiledContext
+from foveate.errors import EmptyRequestError
 from foveate.importers.recording import Recording
 from foveate.session.session import Session
 
@@ -22,7 +23,16 @@ def replayed(session: Session, recording: Recording) -> Iterator[CompiledContext
     done = 0
     for index in recording.calls():
         taken(session, recording, done, index)
-        yield session.compile(now=recording.times[index])
+        yield next_view(session, recording.times[index])
         done = index
     taken(session, recording, done)
-    yield session.compile()
+    yield next_view(session)
+
+
+def next_view(session: Session, now: float | None = None) -> CompiledContext:
+    """The request to send now; where nothing was said yet, the empty view of it, which is not recorded."""
+    try:
+        return session.compile(now=now)
+    except EmptyRequestError:
+        # A recording may begin with a response: what it answered is not in it.
+        return session.preview(now=now)

@@ -22,12 +22,14 @@ import msgspec
 from foveate.errors import ConfigError
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, DiagnosticRecorded, Event, ExecutionStarted, FramingSet, MessageAppended
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
-from foveate.log.semantics import parsed_arguments, understood
+from foveate.log.messages import Media, Message, MessageMeta, Opaque, Text, Thinking, ToolCall, ToolResult
+from foveate.log.semantics import parsed_arguments, recorded_semantics, understood
 from foveate.log.text import encodable
+from foveate.private_files import create_private_file, make_private_folder
 from foveate.recall.readable import readable_call
 from foveate.session.quoting import quoted
 from foveate.views.ledger import error_line
+from foveate.wire.opaque import readable_opaque
 
 # In characters: of a longer output the beginning and the end are shown.
 _LONGEST: Final = 10_000
@@ -90,7 +92,7 @@ class Transcript:
                     yield quoted(text)
                 case Thinking(text=text) if text.strip():
                     yield _folded(f"Thinking ({_size(text)})", quoted(text))
-                case Media():
+                case Media() | Opaque():
                     yield _named(part)
                 case ToolCall():
                     yield self._call(part, message)
@@ -100,7 +102,7 @@ class Transcript:
                     continue
 
     def _call(self, call: ToolCall, message: Message) -> str:
-        label = self._calls[call.id] = _label(call)
+        label = self._calls[call.id] = _label(call, message.meta)
         if len(self._calls) > _OPEN_CALLS:
             del self._calls[next(iter(self._calls))]
         return _folded(f"→ {label}", _fenced(_cut(readable_call(call), message)))
@@ -251,8 +253,8 @@ class TranscriptFile:
         try:
             return self.path.open("r+b")
         except FileNotFoundError:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            return self.path.open("x+b")
+            make_private_folder(self.path.parent)
+            return create_private_file(self.path)
 
     def _other(self, what: str) -> ConfigError:
         return _OtherError(
@@ -297,12 +299,15 @@ def _moment(time: float | None) -> str:
         return ""
 
 
-def _label(call: ToolCall) -> str:
+def _label(call: ToolCall, meta: MessageMeta) -> str:
     """A call in a few words: the tool, and what it is about."""
     safe = msgspec.structs.replace(call, name=encodable(call.name), arguments=encodable(call.arguments))
     arguments = parsed_arguments(safe)
-    found = {name: _plain(arguments[name]) for name in _TELLING if arguments.get(name)}
-    touched, _, access = understood(safe)
+    semantics = recorded_semantics(call.name, meta)
+    # What its own declaration names says most of a tool.
+    own = semantics.resource if semantics is not None and call.name in meta.declared else ()
+    found = {name: _plain(arguments[name]) for name in (*own, *_TELLING) if arguments.get(name)}
+    touched, _, access = understood(safe, {safe.name: semantics} if semantics is not None else {})
     if access == "patch" and touched.writes:
         about = ", ".join(touched.writes)
     elif "pattern" in found and "path" in found:
@@ -323,8 +328,10 @@ def _plain(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _named(media: Media) -> str:
+def _named(media: Media | Opaque) -> str:
     """An image or a file by its name or address; one that is given as its bytes by their kind and size."""
+    if isinstance(media, Opaque):
+        return f"*opaque:* {_code(_one_line(readable_opaque(media.raw), 200))}"
     nested = media.extra.get(media.kind)
     name = nested.get("filename") if isinstance(nested, dict) else None
     match = re.match(r"data:([\w.+-]+/[\w.+-]+)?[^,]{0,100},", media.reference)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import islice
 from tempfile import TemporaryFile
@@ -26,9 +25,9 @@ from foveate.log.events import (
     MessageAppended,
     Tagged,
 )
-from foveate.log.messages import Message
+from foveate.log.messages import Media, Message, Opaque, Part, ToolCall, ToolResult
 from foveate.store.backlog import Progress, index_backlog
-from foveate.store.engine import insert_ignoring
+from foveate.store.engine import insert_ignoring, reading_within
 from foveate.store.info import SessionInfo, new_row
 from foveate.store.reader import Reader
 from foveate.store.removal import remove_session
@@ -37,6 +36,7 @@ from foveate.store.store import DEFAULT_VAULT, Store
 from foveate.store.writer import Writer, locked
 
 _CHUNK: Final = 1_000
+_CHUNK_CHARACTERS: Final = 10_000_000
 # The end of the year 9999: what is later is no time.
 _LAST_SECOND: Final = 253_402_300_800
 
@@ -99,7 +99,7 @@ def _arrived(
         return name, write_log(connection, begun(connection, name, vault_name), read(), progress), False
     row = locked(connection, key, name)
     tally = _Tally(row.tokens)
-    stored = Reader(key, name, lambda: nullcontext(connection))
+    stored = Reader(key, name, lambda: reading_within(connection))
     shared = _shared(stored.events(0, row.events), read(), tally)
     if shared == row.events:
         rest = islice(read(), shared, None)
@@ -211,7 +211,7 @@ def write_log(
     """Append a log to a session; how many events that were."""
     tally = tally or _Tally()
     done = 0
-    while chunk := list(islice(log, _CHUNK)):
+    for chunk in _chunks(log):
         try:
             writer.append(connection, chunk)
         except OverflowError as error:
@@ -223,6 +223,42 @@ def write_log(
     known = {"tokens": tally.tokens, **tally.times()}
     connection.execute(update(sessions).where(sessions.c.id == writer.key).values(known))
     return done
+
+
+def _chunks(log: Iterator[Event]) -> Iterator[list[Event]]:
+    """A log in stretches that fit into memory, whatever was said in it."""
+    chunk: list[Event] = []
+    characters = 0
+    for event in log:
+        chunk.append(event)
+        characters += _characters_in(event)
+        if len(chunk) == _CHUNK or characters > _CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
+
+
+def _characters_in(event: Event) -> int:
+    match event.body:
+        case MessageAppended(message=message):
+            return sum(map(_characters_of, message.parts))
+        case _:
+            return 0
+
+
+def _characters_of(part: Part) -> int:
+    match part:
+        case ToolCall(arguments=arguments):
+            return len(arguments)
+        case Media(reference=reference):
+            return len(reference)
+        case ToolResult(text=text, media=media):
+            return len(text) + sum(map(_characters_of, media))
+        case Opaque(raw=raw):
+            return len(msgspec.json.encode(raw))
+        case _:
+            return len(part.text)
 
 
 class _Tally:

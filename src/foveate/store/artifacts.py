@@ -30,11 +30,15 @@ class Piece(NamedTuple):
     ref: str
     tool: str | None = None
     resource: str | None = None
+    # What the tool does, by its declaration.
+    access: str | None = None
 
 
-def piece_of(text: str, ref: str, tool: str | None = None, resource: str | None = None) -> Piece:
+def piece_of(
+    text: str, ref: str, tool: str | None = None, resource: str | None = None, access: str | None = None
+) -> Piece:
     """A text under the name of its content."""
-    return Piece(text, hashlib.sha256(text.encode()).hexdigest(), ref, tool, resource)
+    return Piece(text, hashlib.sha256(text.encode()).hexdigest(), ref, tool, resource, access)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +80,11 @@ class Artifact:
 def handle_of(kind: str, sha256: str) -> str:
     """The handle of an artifact."""
     return f"{SCHEME}{kind}/{sha256[:_SHOWN]}"
+
+
+def is_handle_of(handle: str, sha256: str) -> bool:
+    """Whether a handle is that of an artifact; its kind is only for people to read."""
+    return handle.startswith(SCHEME) and handle.endswith(f"/{sha256[:_SHOWN]}")
 
 
 def keep(connection: Connection, session: int, pieces: Iterable[Piece], now: datetime) -> None:
@@ -151,7 +160,7 @@ def _artifact(row: Any, load: Callable[[str], bytes]) -> Artifact:
 
 def _row(piece: Piece, compressor: zstandard.ZstdCompressor, now: datetime) -> dict[str, Any]:
     data = piece.text.encode()
-    kind, description = described(piece.text, tool=piece.tool, resource=piece.resource)
+    kind, description = described(piece.text, tool=piece.tool, resource=piece.resource, access=piece.access)
     packed = compressor.compress(data) if len(data) >= _WORTH else data
     encoding, stored = ("zstd", packed) if len(packed) < len(data) else ("plain", data)
     return {
@@ -168,9 +177,16 @@ def _row(piece: Piece, compressor: zstandard.ZstdCompressor, now: datetime) -> d
 
 def _content(row: Any) -> bytes:
     try:
-        data = zstandard.ZstdDecompressor().decompress(row.data) if row.encoding == "zstd" else bytes(row.data)
-    except zstandard.ZstdError as error:
+        data = _unpacked(row) if row.encoding == "zstd" else bytes(row.data)
+    except (zstandard.ZstdError, TypeError, ValueError) as error:
         raise StoreError(f"the artifact {row.sha256} is damaged ({error}); `foveate db check` lists what is") from error
     if hashlib.sha256(data).hexdigest() != row.sha256:
         raise StoreError(f"the artifact {row.sha256} has other content than its name says; see `foveate db check`")
     return data
+
+
+def _unpacked(row: Any) -> bytes:
+    # A damaged header may claim any size, and that much memory would be reserved before anything is read.
+    if zstandard.frame_content_size(row.data) != row.size:
+        raise ValueError(f"its size is not the recorded {row.size!r} bytes")
+    return zstandard.ZstdDecompressor().decompress(row.data)

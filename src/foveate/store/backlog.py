@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select, update
 
+from foveate.log.messages import Message
+from foveate.store.engine import reading_within
 from foveate.store.info import SessionInfo
 from foveate.store.reader import Reader
 from foveate.store.schema import sessions
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int], None]
 
 _TOGETHER: Final = 500
+_READ: Final = 10
+_CHARACTERS: Final = 10_000_000
 
 
 def index_backlog(store: Store, info: SessionInfo, *, most: int | None = None, progress: Progress | None = None) -> int:
@@ -48,8 +51,23 @@ def _index_next(store: Store, info: SessionInfo, room: int) -> int:
     with store.writing() as connection:
         state = locked(connection, info.key, info.session_id)
         end = min(state.messages, state.indexed + room)
-        reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
-        # A damaged row keeps nobody from finding the others.
-        index_messages(connection, info.key, list(reader.readable(range(state.indexed, end)).items()))
+        reader = Reader(info.key, info.session_id, lambda: reading_within(connection))
+        messages, end = _next_messages(reader, state.indexed, end)
+        index_messages(connection, info.key, messages)
         connection.execute(update(sessions).where(sessions.c.id == info.key).values(indexed=end))
         return int(end - state.indexed)
+
+
+def _next_messages(reader: Reader, start: int, end: int) -> tuple[list[tuple[int, Message]], int]:
+    """The messages from `start` up to `end`, or up to what fits into memory, and where they end."""
+    messages: list[tuple[int, Message]] = []
+    characters = 0
+    for first in range(start, end, _READ):
+        last = min(first + _READ, end)
+        # A damaged row keeps nobody from finding the others.
+        found = list(reader.readable(range(first, last)).items())
+        messages += found
+        characters += sum(len(message.text) for _, message in found)
+        if characters > _CHARACTERS:
+            return messages, last
+    return messages, end

@@ -8,12 +8,15 @@ from typing import Any, Final, NamedTuple
 
 import zstandard
 from sqlalchemy import BigInteger, FromClause, Row, column, func, select, table, text
+from sqlalchemy.exc import NoResultFound
 
 from foveate.errors import StoreError, UnknownReferenceError
 from foveate.log.events import CallRecorded, MessageAppended
 from foveate.store.artifacts import content
+from foveate.store.checksums import is_intact, is_sealed
+from foveate.store.engine import is_busy
 from foveate.store.info import SessionInfo
-from foveate.store.rows import event_of, hashes_of, row_of
+from foveate.store.rows import Owner, event_of, hashes_of, row_of
 from foveate.store.schema import artifact_uses, artifacts, checkpoints, context_summaries, embeddings, events, sessions
 from foveate.store.search_rows import ROW_BITS, passage_id
 from foveate.store.store import Store
@@ -44,6 +47,10 @@ def check(store: Store, *, recompute: Recompute | None = None) -> list[Problem]:
     """Everything that is wrong with a store; a broken row does not end the search.
 
     With `recompute` every call of every session is computed again and compared with its recorded hash.
+
+    Raises:
+        StoreError: another process locks it, so that it cannot be told what is wrong.
+
     """
     problems = [*_engine(store)]
     known: dict[str, str | None] = {}
@@ -51,7 +58,27 @@ def check(store: Store, *, recompute: Recompute | None = None) -> list[Problem]:
     for row in _rows(store, problems):
         problems += _guarded("log", row.session_id, _Walk(store, row, known).problems(recompute))
     problems += _guarded("rows without a session", None, _orphans(store))
+    problems += _guarded("held events", None, held_problems(store))
     return problems
+
+
+def raise_if_busy(error: BaseException) -> None:
+    """Pass on that a store is locked: it says nothing of what is in it."""
+    if isinstance(error, StoreError) and is_busy(error):
+        raise error
+
+
+def held_problems(store: Store) -> Iterator[Problem]:
+    """Events that wait beside the store, and files of them that cannot be read."""
+    for held in store.held.waiting():
+        count = sum(len(batch.events) for batch in held.read())
+        remedy = (
+            "they are written as soon as the store can be; open the session, or look whether another process locks it"
+        )
+        yield Problem(held.session_id, "held events", f"{count} wait in {held.path}", remedy)
+    for path in store.held.damaged():
+        remedy = "read it: each line after the first has the events of one append; remove it when nothing is missing"
+        yield Problem(None, "held events", f"{path} was put aside, as it could not be read", remedy)
 
 
 def _guarded(place: str, session_id: str | None, found: Iterator[Problem]) -> Iterator[Problem]:
@@ -59,6 +86,7 @@ def _guarded(place: str, session_id: str | None, found: Iterator[Problem]) -> It
     try:
         yield from found
     except (StoreError, ValueError, TypeError, OverflowError) as error:
+        raise_if_busy(error)
         # A column may hold anything if somebody else wrote it.
         yield Problem(session_id, place, f"cannot be read: {error}", _SALVAGE)
 
@@ -66,10 +94,21 @@ def _guarded(place: str, session_id: str | None, found: Iterator[Problem]) -> It
 def _rows(store: Store, problems: list[Problem]) -> Sequence[Row[Any]]:
     try:
         with store.reading() as connection:
-            return connection.execute(select(sessions).order_by(sessions.c.id)).all()
+            keys = connection.scalars(select(sessions.c.id).order_by(sessions.c.id)).all()
     except StoreError as error:
+        raise_if_busy(error)
         problems.append(Problem(None, "sessions", str(error), _SALVAGE))
         return []
+    found: list[Row[Any]] = []
+    for key in keys:
+        # One by one: a row that cannot be read is named, and keeps nobody from reading the others.
+        try:
+            with store.reading() as connection:
+                found += connection.execute(select(sessions).where(sessions.c.id == key)).all()
+        except StoreError as error:
+            raise_if_busy(error)
+            problems.append(Problem(None, f"row {key} of sessions", str(error), _RESTORE))
+    return found
 
 
 def _engine(store: Store) -> Iterator[Problem]:
@@ -82,11 +121,15 @@ def _engine(store: Store) -> Iterator[Problem]:
                 if line != "ok":
                     yield Problem(None, "database file", " ".join(str(line).split()), _SALVAGE)
     except StoreError as error:
+        raise_if_busy(error)
         yield Problem(None, "database file", str(error), _SALVAGE)
+    if store.read_only:
+        return
     try:
         with store.writing() as connection:
             connection.exec_driver_sql("INSERT INTO passages_text(passages_text) VALUES ('integrity-check')")
     except StoreError as error:
+        raise_if_busy(error)
         # It only reads, but as a command to a table it is refused where nothing may be written.
         if "readonly" not in str(error):
             yield Problem(None, "search index", str(error), _SALVAGE)
@@ -114,6 +157,7 @@ def _wrong_with(store: Store, sha256: str, size: int | None = None) -> str | Non
     except UnknownReferenceError:
         return _GONE
     except Exception as error:  # noqa: BLE001  damaged data may fail in any way
+        raise_if_busy(error)
         return str(error)
     return None if size is None or size == found else f"has {found} bytes, its row says {size}"
 
@@ -123,6 +167,13 @@ class _Anything(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         return ""
+
+
+class _Unreadable(NamedTuple):
+    """A row that the database cannot give back."""
+
+    seq: int
+    reason: str
 
 
 @dataclass
@@ -136,14 +187,21 @@ class _Walk:
     messages: int = 0
     # Behind a gap the next message tells how many there were.
     gap: bool = False
+    # Whether an event with a checksum came by.
+    sealed: bool = False
     calls: dict[int, str] = field(default_factory=dict)
     needed: dict[str, int] = field(default_factory=dict)
 
     def problems(self, recompute: Recompute | None) -> Iterator[Problem]:
         while chunk := self._next():
             for row in chunk:
-                yield from self._place(row)
-                yield from self._event(row)
+                yield from self._place(row.seq)
+                if isinstance(row, _Unreadable):
+                    yield self._problem(f"event {row.seq}", f"cannot be read: {row.reason}", _RESTORE)
+                    self.gap = True
+                else:
+                    yield from self._seal(row)
+                    yield from self._event(row)
             with self.store.reading() as connection:
                 now = connection.execute(select(sessions).where(sessions.c.id == self.row.id)).first()
             if now is None:
@@ -160,19 +218,44 @@ class _Walk:
     def _problem(self, place: str, what: str, remedy: str) -> Problem:
         return Problem(self.row.session_id, place, what, remedy)
 
-    def _next(self) -> Sequence[Row[Any]]:
-        mine = select(events).where(events.c.session == self.row.id, events.c.seq > self.last)
-        with self.store.reading() as connection:
-            return connection.execute(mine.order_by(events.c.seq).limit(_CHUNK)).all()
+    def _next(self) -> Sequence[Row[Any] | _Unreadable]:
+        mine = (events.c.session == self.row.id, events.c.seq > self.last)
+        try:
+            with self.store.reading() as connection:
+                return connection.execute(select(events).where(*mine).order_by(events.c.seq).limit(_CHUNK)).all()
+        except StoreError:
+            # One row may be what the database cannot read.
+            with self.store.reading() as connection:
+                query = select(events.c.seq).where(*mine).order_by(events.c.seq).limit(_CHUNK)
+                return [self._single(seq) for seq in connection.scalars(query)]
 
-    def _place(self, row: Row[Any]) -> Iterator[Problem]:
-        first, self.last = self.last + 1, row.seq
-        if row.seq < first:
-            yield self._problem(f"event {row.seq}", "is there twice", _RESTORE)
-        elif row.seq > first:
+    def _single(self, seq: int) -> Row[Any] | _Unreadable:
+        try:
+            with self.store.reading() as connection:
+                return connection.execute(
+                    select(events).where(events.c.session == self.row.id, events.c.seq == seq)
+                ).one()
+        except (StoreError, NoResultFound) as error:
+            raise_if_busy(error)
+            return _Unreadable(seq, str(error))
+
+    def _place(self, seq: int) -> Iterator[Problem]:
+        first, self.last = self.last + 1, seq
+        if seq < first:
+            yield self._problem(f"event {seq}", "is there twice", _RESTORE)
+        elif seq > first:
             self.gap = True
-            missing = f"event {first}" if row.seq == first + 1 else f"events {first} to {row.seq - 1}"
+            missing = f"event {first}" if seq == first + 1 else f"events {first} to {seq - 1}"
             yield self._problem(missing, "missing", _RESTORE)
+
+    def _seal(self, row: Row[Any]) -> Iterator[Problem]:
+        """Whether a row is what was written: only the first events of a session may be without a checksum."""
+        if is_sealed(row):
+            self.sealed = True
+            if not is_intact(self.row.session_id, row):
+                yield self._problem(f"event {row.seq}", "was changed outside Foveate: its checksum differs", _RESTORE)
+        elif self.sealed:
+            yield self._problem(f"event {row.seq}", "has lost its checksum, events before it have one", _RESTORE)
 
     def _event(self, row: Row[Any]) -> Iterator[Problem]:
         # Of a row that cannot be read, the columns beside its body still say what it was.
@@ -180,7 +263,7 @@ class _Walk:
         if message and self.gap and row.position is not None:
             self.messages, self.gap = row.position, False
         try:
-            hashes = list(hashes_of([row]))
+            hashes = list(hashes_of(self.row.session_id, row))
             event = event_of(self.row.session_id, row, _Anything())
         except Exception as error:  # noqa: BLE001  damaged data may fail in any way
             yield self._problem(f"event {row.seq}", f"cannot be read: {error.__cause__ or error}", _RESTORE)
@@ -188,7 +271,8 @@ class _Walk:
             message = isinstance(event.body, MessageAppended)
             if isinstance(event.body, CallRecorded):
                 self.calls[event.body.number] = event.body.payload_sha256
-            values, _ = row_of(self.row.id, event, self.messages, row.writer, row.recorded_at)
+            owner = Owner(self.row.id, self.row.session_id)
+            values, _ = row_of(owner, event, self.messages, row.writer, row.recorded_at)
             expected = dict(zip(events.c.keys(), values, strict=True))
             wrong = [name for name in _DERIVED if getattr(row, name) != expected[name]]
             if wrong:
@@ -262,6 +346,7 @@ class _Walk:
             for number, why in recompute(self.store.session(self.row.session_id)):
                 yield self._problem(f"call {number}", f"cannot be computed again: {why}", _RESTORE)
         except Exception as error:  # noqa: BLE001  damaged data may fail in any way
+            raise_if_busy(error)
             yield self._problem("calls", f"cannot be computed again: {error}", _RESTORE)
 
 

@@ -22,8 +22,12 @@ _KEY: Final = r'"([\w$@.-]{1,60})"\s*:'
 _MAX_READ: Final = 400_000
 
 
-def described(text: str, *, tool: str | None = None, resource: str | None = None) -> tuple[str, str]:
-    """The kind of a text, and one line that says what it is.
+def described(
+    text: str, *, tool: str | None = None, resource: str | None = None, access: str | None = None
+) -> tuple[str, str]:
+    """The kind of a text, and one line that says what it is; of the tool it came from, `access` says what it does.
+
+    Without `access`, that is what the built-in table says.
 
     >>> described('{"id": 7, "name": "hull"}')
     ('json', 'JSON object (id: 7, name: hull)')
@@ -42,10 +46,15 @@ def described(text: str, *, tool: str | None = None, resource: str | None = None
         # The last line of a beginning is cut off somewhere.
         sample=[line for line in head.split("\n")[: -1 if len(text) > _HEAD else None] if line.strip()][:24],
         tool=_plain(tool, 40),
+        access=_access(tool) if access is None else access,
         resource=_plain(resource, 200) if named else "",
     )
     kind, line = next(found for look in _LOOKS if (found := look(given)) is not None)
     return kind, _plain(line, 100)
+
+
+def _access(tool: str | None) -> str:
+    return TOOLS[tool].access if tool is not None and tool in TOOLS else ""
 
 
 class _Given(NamedTuple):
@@ -55,11 +64,8 @@ class _Given(NamedTuple):
     lines: int
     sample: list[str]
     tool: str
+    access: str
     resource: str
-
-    @property
-    def access(self) -> str:
-        return TOOLS[self.tool].access if self.tool in TOOLS else ""
 
     @property
     def path(self) -> str:
@@ -308,7 +314,7 @@ _HIT: Final = r"[^\s:]{1,200}\.[A-Za-z]\w{0,7}(?::|-\d+-)"
 
 def _table(given: _Given) -> _Found:
     rows = given.sample
-    ruled = len(rows) > 2 and re.fullmatch(r"[\s|:+-]*--[\s|:+-]*", rows[1]) is not None
+    ruled = len(rows) > 2 and re.fullmatch(r"(?=.*?--)[\s|:+-]*+", rows[1]) is not None
     for mark in "|" if ruled else ",;\t" if len(rows) > 3 else "":
         columns = [_plain(cell, 30).strip("\"'") for cell in rows[0].strip(" |").split(mark)]
         # A quoted cell may hold the mark.

@@ -10,7 +10,6 @@ import math
 import sys
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import nullcontext
 from itertools import islice
 from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,7 +21,7 @@ from foveate.recall.embedding import ComparingEmbedder, Embedder
 from foveate.recall.passages import passages_of
 from foveate.recall.postings import PART_BITS
 from foveate.store.backlog import Progress
-from foveate.store.engine import insert_ignoring
+from foveate.store.engine import insert_ignoring, reading_within
 from foveate.store.info import SessionInfo
 from foveate.store.reader import Reader
 from foveate.store.schema import embeddings, sessions
@@ -126,7 +125,7 @@ def _waiting(store: Store, info: SessionInfo, model: str, room: int) -> _Batch |
         identity, messages = _identity(session), session.messages
         newest = connection.scalar(select(func.max(embeddings.c.passage)).where(*_within(model, info.key)))
         first = 0 if newest is None else newest - passage_id(info.key, 0, 0) >> PART_BITS
-        reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
+        reader = Reader(info.key, info.session_id, lambda: reading_within(connection))
         texts: dict[int, str] = {}
         for start in range(first, messages, _READ):
             for order, message in reader.messages(range(start, min(start + _READ, messages))).items():

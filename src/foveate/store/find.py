@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from foveate.store.store import Store
 
 _TOGETHER: Final = 500
+# The end of the year 9999: what is later is no time.
+_LAST_SECOND: Final = 253_402_300_800
 # How many of each list are merged.
 _POOL: Final = 50
 ROLES: Final = ("system", "user", "assistant", "tool")
@@ -100,7 +102,9 @@ class Search:
         hits = self._by_words(query, limit) if embedder is None else self._by_both(query, limit, embedder)
         hits = [hit for hit in hits if hit.session_key in self._infos]
         times = _rows(self._store, {(hit.session_key, hit.passage.order) for hit in hits}, [])
-        return [_hit(hit, self._infos[hit.session_key], times) for hit in hits]
+        # A message whose row lost its position cannot be shown with its time.
+        known = [hit for hit in hits if (hit.session_key, hit.passage.order) in times]
+        return [_hit(hit, self._infos[hit.session_key], times) for hit in known]
 
     def _by_words(self, query: str, limit: int) -> list[StoreHit]:
         return search_store(
@@ -162,7 +166,9 @@ def _rows(
 
 
 def _moment(row: Any) -> datetime:
-    return utc(row.recorded_at) if row.time is None else datetime.fromtimestamp(row.time, UTC)
+    # An imported log may give any number as a time.
+    given = isinstance(row.time, int | float) and 0 <= row.time < _LAST_SECOND
+    return datetime.fromtimestamp(row.time, UTC) if given else utc(row.recorded_at)
 
 
 def _hit(hit: StoreHit, info: SessionInfo, times: Mapping[tuple[int, int], datetime]) -> SearchHit:

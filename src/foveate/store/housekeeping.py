@@ -4,60 +4,32 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
-from datetime import datetime
+from contextlib import suppress
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
-from foveate.errors import ConfigError, LogError
+from foveate.errors import ConfigError
 from foveate.log.codec import encode_event
 from foveate.log.events import MessageAppended
 from foveate.log.messages import Message
 from foveate.store.arrivals import begun, findable, write_log
-from foveate.store.info import SessionInfo, utc
+from foveate.store.engine import reading_within, wait_in_turns, wait_limit
+from foveate.store.info import SessionInfo
 from foveate.store.reader import Reader
 from foveate.store.removal import remove_session
-from foveate.store.schema import context_summaries
 from foveate.store.store import Store
-from foveate.store.summaries import strategy_and_model
 from foveate.store.writer import locked
 
 _READ_TOGETHER: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSummary:
-    """What a store knows of a call without computing it again."""
-
-    number: int
-    seq: int
-    recorded_at: datetime
-    strategy: str
-    model: str
-    tokens: int
-    budget: int | None
-    predicted_cached: int
-    reported_input: int | None
-    reported_cached: int | None
-    fates: dict[str, tuple[int, int]]
-    tags: dict[str, str]
-    payload_sha256: str
-
-
 def export_lines(store: Store, info: SessionInfo) -> Iterator[bytes]:
     """The log of a session, one event of JSON per line; what is appended meanwhile is left out."""
-    count = 0
     for event in store.reader(info).events(0, info.events):
         yield encode_event(event) + b"\n"
-        count += 1
-    if count != info.events:
-        raise LogError(
-            f"session {info.session_id!r} should have {info.events} events, but number {count} is missing; "
-            "`foveate db check` lists what is left"
-        )
 
 
 def fork(store: Store, info: SessionInfo, new_id: str, *, at: int | None = None) -> SessionInfo:
@@ -69,7 +41,7 @@ def fork(store: Store, info: SessionInfo, new_id: str, *, at: int | None = None)
     """
     with store.writing() as connection:
         # The copy is made from one moment of the log, inside the transaction that writes it.
-        reader = Reader(info.key, info.session_id, lambda: nullcontext(connection))
+        reader = Reader(info.key, info.session_id, lambda: reading_within(connection))
         end = locked(connection, info.key, info.session_id).events if at is None else _end(connection, reader, info, at)
         copied = (msgspec.structs.replace(event, session=new_id) for event in reader.events(0, end))
         write_log(connection, begun(connection, new_id, info.vault_name), copied, None)
@@ -83,39 +55,21 @@ def delete(store: Store, info: SessionInfo) -> None:
     Not covered: copies and exports, what the disk or file system keeps of overwritten blocks, and on PostgreSQL the
     dead rows until the next VACUUM, its write-ahead log and replicas.
     """
-    with store.writing() as connection:
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql("PRAGMA secure_delete = ON")
-        remove_session(connection, info.key, info.session_id)
+    # In turns: those who append to another session may need the same lock.
+    wait_in_turns(store.url, partial(_remove, store, info), wait_limit(store.wait))
     _forget_words(store)
     _empty_journal(store)
 
 
-def call_summaries(store: Store, info: SessionInfo, *, offset: int = 0, limit: int | None = None) -> list[CallSummary]:
-    """The calls of a session, oldest first: all, or `limit` of them behind the first `offset`."""
-    table = context_summaries
-    query = select(table).where(table.c.session == info.key).order_by(table.c.call).offset(offset).limit(limit)
-    with store.reading() as connection:
-        rows = connection.execute(query).all()
-    return [
-        CallSummary(
-            number=row.call,
-            seq=row.seq,
-            recorded_at=utc(row.created_at),
-            strategy=strategy,
-            model=model,
-            tokens=row.budget_used,
-            budget=row.budget_limit,
-            predicted_cached=row.predicted_cached,
-            reported_input=row.reported_input,
-            reported_cached=row.reported_cached,
-            fates=msgspec.json.decode(row.fates, type=dict[str, tuple[int, int]]),
-            tags=msgspec.json.decode(row.tags, type=dict[str, str]),
-            payload_sha256=row.payload_sha256,
-        )
-        for row in rows
-        for strategy, model in [strategy_and_model(row.template_name, row.model_alias, row.input_payload)]
-    ]
+def _remove(store: Store, info: SessionInfo) -> None:
+    held = store.held.of(info.session_id)
+    with held.locked(alone=True):
+        with store.writing() as connection:
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA secure_delete = ON")
+            remove_session(connection, info.key, info.session_id)
+        # What waits to be written would bring it back.
+        held.clear()
 
 
 # --- where a log may be cut ---------------------------------------------------------------------------------------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from foveate.errors import ConfigError
+from foveate.errors import ConfigError, StoreError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class SessionInfo:
 
 def info_of(row: Any) -> SessionInfo:
     """The facts in a row of the table `sessions`."""
+    _check_types(row)
     return SessionInfo(
         key=row.id,
         session_id=row.session_id,
@@ -49,10 +50,35 @@ def info_of(row: Any) -> SessionInfo:
     )
 
 
-def _decoded(stored: str) -> dict[str, Any]:
+def pending_info(session_id: str, vault_name: str) -> SessionInfo:
+    """A session that could not be begun in its store yet, and has no key there."""
+    row = new_row(session_id, vault_name)
+    facts = {name: value for name, value in row.items() if name not in ("metadata", "tags")}
+    return SessionInfo(key=0, tags={}, metadata={}, **facts)
+
+
+_TYPES: Final[dict[str, type]] = {
+    **dict.fromkeys(("id", "events", "messages", "tokens", "calls", "indexed"), int),
+    **dict.fromkeys(("session_id", "vault_name", "title"), str),
+    **dict.fromkeys(("created_at", "last_activity_at"), datetime),
+}
+
+
+def _check_types(row: Any) -> None:
+    """Raise `StoreError` for a row with values of other types: SQLite stores what it is given."""
+    for name, kind in _TYPES.items():
+        value = getattr(row, name)
+        if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
+            raise StoreError(
+                f"the row of session {row.session_id!r} (number {row.id}) is damaged: its `{name}` is {value!r}; "
+                "restore the store from a copy, `foveate db check` says what else is wrong"
+            )
+
+
+def _decoded(stored: Any) -> dict[str, Any]:
     try:
         return msgspec.json.decode(stored, type=dict[str, Any])
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, TypeError, ValueError):
         # One damaged row must not hide all sessions; what stands in it is shown as it is.
         return {"damaged": stored}
 

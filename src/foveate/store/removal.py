@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import Final
 
 from sqlalchemy import Connection
@@ -11,6 +10,7 @@ from sqlalchemy import delete as remove
 
 from foveate.log.messages import Message
 from foveate.store.artifacts import drop_unused
+from foveate.store.engine import reading_within
 from foveate.store.reader import Reader
 from foveate.store.schema import artifact_uses, checkpoints, context_summaries, embeddings, events, sessions
 from foveate.store.search import unindex_session
@@ -34,6 +34,6 @@ def remove_session(connection: Connection, key: int, session_id: str) -> None:
 
 def _readable(connection: Connection, key: int, session_id: str, count: int) -> Iterator[tuple[int, Message]]:
     """The messages of a session with their positions, but for those in damaged rows: these must not keep it alive."""
-    reader = Reader(key, session_id, lambda: nullcontext(connection))
+    reader = Reader(key, session_id, lambda: reading_within(connection))
     for start in range(0, count, _READ_TOGETHER):
         yield from reader.readable(range(start, min(count, start + _READ_TOGETHER))).items()

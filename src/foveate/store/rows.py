@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row
 
 from foveate.errors import LogError
-from foveate.log.codec import decode_event
 from foveate.log.events import (
     SCHEMA_VERSION,
     Body,
@@ -20,8 +19,12 @@ from foveate.log.events import (
     WorkRecorded,
 )
 from foveate.log.messages import Media, Message, Part, Text, ToolCall, ToolResult
+from foveate.log.partial import decode_stored_body
 from foveate.log.sections import ContextSection
-from foveate.store.artifacts import Piece, handle_of, piece_of
+from foveate.log.semantics import recorded_semantics
+from foveate.log.upcasting import upcast_body
+from foveate.store.artifacts import Piece, handle_of, is_handle_of, piece_of, texts
+from foveate.store.checksums import checksum_of, verify_rows
 from foveate.store.engine import storable
 
 # In characters; a text above it is stored once however often it comes again.
@@ -31,6 +34,8 @@ _LARGE_SECTION: Final = 500
 _encode = msgspec.json.Encoder().encode
 _decode_body: Final = msgspec.json.Decoder(Body).decode
 _decode_places: Final = msgspec.json.Decoder(dict[str, str]).decode
+# What reading a row without a checksum can raise: its columns may hold values of any type.
+_DAMAGE: Final = (msgspec.MsgspecError, LogError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
 
 
 class Spilled(NamedTuple):
@@ -40,7 +45,14 @@ class Spilled(NamedTuple):
     pieces: dict[str, Piece]
 
 
-def row_of(session: int, event: Event, position: int, writer: int, now: object) -> tuple[tuple[Any, ...], list[Piece]]:
+class Owner(NamedTuple):
+    """The session that a row belongs to: its key in the store, and its name."""
+
+    key: int
+    session_id: str
+
+
+def row_of(owner: Owner, event: Event, position: int, writer: int, now: object) -> tuple[tuple[Any, ...], list[Piece]]:
     """The row of an event, in the order of the table's columns, and the texts to store beside it."""
     body = event.body
     stored = _encode(body)
@@ -58,8 +70,8 @@ def row_of(session: int, event: Event, position: int, writer: int, now: object) 
         about = (None, str(body.number), None, None, None)
     places = _encode({place: piece.sha256 for place, piece in pieces.items()}).decode() if pieces else None
     kind = body.__struct_config__.tag
-    row = (session, event.seq, kind, *about, event.time, now, event.version, writer, stored.decode(), places)
-    return row, list(pieces.values())
+    row = (owner.key, event.seq, kind, *about, event.time, now, event.version, writer, stored.decode(), places)
+    return (*row, checksum_of(owner.session_id, row)), list(pieces.values())
 
 
 def tool_of(message: Message) -> str | None:
@@ -67,30 +79,46 @@ def tool_of(message: Message) -> str | None:
     return message.meta.tool_name or next((call.name for call in message.calls), None)
 
 
+def read_events(connection: Connection, session_id: str, rows: Sequence[Row[Any]]) -> list[Event]:
+    """The events of rows, their checksums compared and their large texts put back.
+
+    Raises:
+        LogError: a row is damaged.
+        StoreError: an artifact is.
+
+    """
+    verify_rows(session_id, rows)
+    content = texts(connection, (sha256 for row in rows for sha256 in hashes_of(session_id, row)))
+    return [event_of(session_id, row, content) for row in rows]
+
+
 def event_of(session_id: str, row: Row[Any], texts: Mapping[str, str]) -> Event:
     """The event of a row; `texts` has the artifacts it needs."""
     try:
-        body = _decode_body(row.body) if row.version == SCHEMA_VERSION else _upcast(session_id, row)
+        body = _decode_body(row.body) if row.version == SCHEMA_VERSION else decode_stored_body(row.body, row.version)
         if row.spilled is not None:
             body = _restored(body, _decode_places(row.spilled), texts)
-        return Event(session=session_id, seq=row.seq, body=body, time=row.time)
-    except (msgspec.MsgspecError, KeyError, LogError) as error:
-        raise LogError(
-            f"event {row.seq} of session {session_id!r} cannot be read: {error}; the row is damaged, "
-            "`foveate db check` lists all that are"
-        ) from error
+        return Event(session=session_id, seq=row.seq, body=upcast_body(body), time=row.time)
+    except _DAMAGE as error:
+        raise damaged_row(session_id, row.seq, error) from error
 
 
-def _upcast(session_id: str, row: Row[Any]) -> Body:
-    envelope = {"session": session_id, "seq": row.seq, "version": row.version, "body": msgspec.Raw(row.body.encode())}
-    return decode_event(_encode(envelope)).body
+def damaged_row(session_id: str, seq: object, error: BaseException | str) -> LogError:
+    """The error for an event that cannot be read."""
+    return LogError(
+        f"event {seq} of session {session_id!r} cannot be read: {error}; the row is damaged, "
+        "`foveate db check` lists all that are"
+    )
 
 
-def hashes_of(rows: Iterable[Row[Any]]) -> Iterator[str]:
-    """The artifacts that rows need."""
-    for row in rows:
-        if row.spilled is not None:
-            yield from _decode_places(row.spilled).values()
+def hashes_of(session_id: str, row: Row[Any]) -> Collection[str]:
+    """The artifacts that a row needs."""
+    if row.spilled is None:
+        return ()
+    try:
+        return _decode_places(row.spilled).values()
+    except _DAMAGE as error:
+        raise damaged_row(session_id, row.seq, error) from error
 
 
 def spilled(body: Body) -> Spilled:
@@ -128,11 +156,14 @@ def _spilled_message(message: Message) -> Spilled:
         return Spilled(MessageAppended(message=message), pieces)
     parts: list[Part] = list(message.parts)
     resource = next(iter((*message.meta.reads, *message.meta.writes)), None)
+    tool = tool_of(message)
+    semantics = recorded_semantics(tool, message.meta)
+    access = semantics.access if semantics is not None else ""
     for index, part in enumerate(parts):
         name = _FIELDS.get(type(part))
         text: str = getattr(part, name) if name is not None else ""
         if name is not None and len(text) > LARGE:
-            piece = piece_of(text, message.id, tool_of(message), resource)
+            piece = piece_of(text, message.id, tool, resource, access)
             pieces[f"{index}.{name}"] = piece
             parts[index] = msgspec.structs.replace(part, **{name: handle_of("text", piece.sha256)})
     return Spilled(MessageAppended(message=msgspec.structs.replace(message, parts=tuple(parts))), pieces)
@@ -150,8 +181,8 @@ def _restored(body: Body, places: dict[str, str], texts: Mapping[str, str]) -> B
             return msgspec.structs.replace(body, sections=_filled(sections, places, texts))
         case WorkRecorded(texts=parts):
             return msgspec.structs.replace(body, texts=_filled(parts, places, texts))
-        case SummaryRecorded():
-            return msgspec.structs.replace(body, prompt=texts[places["prompt"]])
+        case SummaryRecorded(prompt=handle):
+            return msgspec.structs.replace(body, prompt=_text_of(handle, places["prompt"], texts))
         case _:
             return body
 
@@ -160,5 +191,16 @@ def _filled(structs: tuple[Any, ...], places: dict[str, str], texts: Mapping[str
     filled = list(structs)
     for place, sha256 in places.items():
         index, _, name = place.partition(".")
-        filled[int(index)] = msgspec.structs.replace(filled[int(index)], **{name: texts[sha256]})
+        struct = filled[int(index)]
+        filled[int(index)] = msgspec.structs.replace(struct, **{name: _text_of(getattr(struct, name), sha256, texts)})
     return tuple(filled)
+
+
+def _text_of(handle: str | None, sha256: str, texts: Mapping[str, str]) -> str:
+    """The text of an artifact, if it is the one whose handle stands in its place."""
+    if handle is None or not is_handle_of(handle, sha256):
+        raise LogError(f"{handle!r} stands where a handle of artifact {sha256} should")
+    try:
+        return texts[sha256]
+    except KeyError:
+        raise LogError(f"artifact {sha256} is missing") from None

@@ -72,6 +72,8 @@ events: Final = Table(
     Column("body", Text, nullable=False),
     # Which texts of the body are kept as artifacts, as JSON from a place in the body to a hash.
     Column("spilled", Text),
+    # Of the session's name and all columns above; null in rows that version 0.1 wrote, until they are sealed.
+    Column("checksum", BigInteger),
 )
 
 

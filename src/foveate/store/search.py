@@ -28,7 +28,7 @@ from foveate.errors import ConfigError
 from foveate.log.messages import Message
 from foveate.recall.passages import Passage, passages_of
 from foveate.recall.postings import PART_BITS, Statistics
-from foveate.recall.scoring import Ranked, find, ranked
+from foveate.recall.scoring import search
 from foveate.recall.terms import Term
 from foveate.recall.tokens import tokens_of
 from foveate.store.search_postgresql import PostgreSQLEngine
@@ -50,8 +50,6 @@ Connect = Callable[[], AbstractContextManager[Connection]]
 
 # How much of what was cut last is remembered; about 3 MB of text.
 _REMEMBERED: Final = 4_096
-# How often older places of common words are looked up if filters leave too few.
-_STRETCHES: Final = 20
 _ENGINES: Final[Mapping[str, Engine]] = {"sqlite": SQLiteEngine(), "postgresql": PostgreSQLEngine()}
 _totals: Final = table(
     "passage_totals", column("session", BigInteger), column("passages", BigInteger), column("words", BigInteger)
@@ -205,18 +203,7 @@ def search_store(
     """
     if sessions is not None and not sessions:
         return []
-    postings = StorePostings(connect, fetch, sessions)
-    chosen: list[Ranked] = []
-    before: int | None = None
-    for _ in range(_STRETCHES):
-        found = find(postings, query, before=before)
-        chosen += ranked(postings, found, limit=limit, allowed=allowed)
-        # Of common words only the newest places are looked up: if filters leave too few of them, older ones follow.
-        rows = [row for one in found for row in one.rows]
-        if len(chosen) >= limit or not rows or all(one.complete for one in found if one.rows):
-            break
-        before = min(rows) >> PART_BITS
-    best = sorted(chosen, key=lambda one: (-one.score, one.row))[:limit]
+    best = search(StorePostings(connect, fetch, sessions), query, limit=limit, allowed=allowed)
     return [StoreHit(one.row >> ROW_BITS, one.passage, one.score) for one in best]
 
 

@@ -27,9 +27,9 @@ from foveate.log.events import (
 )
 from foveate.log.messages import Message
 from foveate.recall.readable import readable
-from foveate.store.artifacts import Piece, handle_of, keep, piece_of, texts
+from foveate.store.artifacts import Piece, handle_of, keep, piece_of
 from foveate.store.engine import storable
-from foveate.store.rows import event_of, hashes_of
+from foveate.store.rows import read_events
 from foveate.store.schema import context_summaries, sessions
 from foveate.store.schema import events as event_table
 
@@ -45,8 +45,8 @@ FOLLOWED: Final = frozenset({FramingSet, CallRecorded, UsageReported, Tagged, Re
 # Among the sections of a row, the summary that was compiled from a template; and who wrote it if no model did.
 SUMMARY: Final = "context summary"
 NOBODY: Final = "none"
-# Strategies that word their summaries by a template are named after it.
-_TEMPLATED: Final = "endless:"
+# The tag of a session that has the name by which its model was chosen, if that is not the model's own.
+MODEL_ALIAS: Final = "model_alias"
 
 
 class Known(NamedTuple):
@@ -54,7 +54,7 @@ class Known(NamedTuple):
 
     `looked` is whether the summary is known, also if there is none: a session that goes on has its own in the log.
     `shown` is the call whose row has all of its words; those of later calls have the beginning, or a summary of months
-    would be stored at every call again.
+    would be stored at every call again. `alias` is the name that the model was chosen by; None: nobody has looked yet.
     """
 
     system: str | None
@@ -62,6 +62,7 @@ class Known(NamedTuple):
     summary: SummaryRecorded | None = None
     looked: bool = False
     shown: int = 0
+    alias: str | None = None
 
 
 def strategy_and_model(template_name: str, model_alias: str, input_payload: str) -> tuple[str, str]:
@@ -89,6 +90,12 @@ class Summaries:
                 self._update(connection, call, reported_input=read, reported_cached=cached)
             case Tagged(call=call, tags=tags):
                 self._tag(connection, call, tags)
+                self.follow(event)
+            case SummaryRecorded(template=str(), by_rules=True):
+                # Its call was made before it, and has the words of it already.
+                values = {"sections_included": self._sections(connection, event.body), **_parsed(event.body, 0)}
+                self._update(connection, event.body.call, **values)
+                self.follow(event)
             case _:
                 self.follow(event)
 
@@ -100,6 +107,8 @@ class Summaries:
             case SummaryRecorded(template=str(), by_rules=by_rules, call=call):
                 # What rules made is in the row of its call already, as its reduction comes before it.
                 self.known = self.known._replace(summary=event.body, looked=True, shown=call if by_rules else 0)
+            case Tagged(call=None, tags=tags) if MODEL_ALIAS in tags:
+                self.known = self.known._replace(alias=tags[MODEL_ALIAS])
             case ReductionRecorded() if (made := _made_by_rules(event.body)) is not None:
                 self.known = self.known._replace(summary=made, looked=True, shown=0)
             case _:
@@ -123,11 +132,25 @@ class Summaries:
             "payload_sha256": body.payload_sha256,
             "tags": "{}",
             "created_at": now,
-            **_about(body, seq, summary, self.known.shown),
+            **_about(body, seq, summary, self.known.shown, self._alias(connection)),
         }
         connection.execute(insert(context_summaries), row)
         if summary is not None and not self.known.shown:
             self.known = self.known._replace(shown=body.number)
+
+    def _alias(self, connection: Connection) -> str:
+        """The name by which the model was chosen: of a session that was opened anew, as its tags say."""
+        if self.known.alias is None:
+            stored = connection.scalar(select(sessions.c.tags).where(sessions.c.id == self._session))
+            self.known = self.known._replace(alias=_tags(stored or "{}").get(MODEL_ALIAS, ""))
+        return self.known.alias or ""
+
+    def _sections(self, connection: Connection, summary: SummaryRecorded) -> str:
+        """The sections of a call whose summary is known only now, in place of the word for it."""
+        where = _call(self._session, summary.call)
+        stored = connection.scalar(select(context_summaries.c.sections_included).where(where))
+        beside = [name for name in msgspec.json.decode(stored or "[]") if name != SUMMARY]
+        return _json([*(summary.sections or (SUMMARY,)), *beside])
 
     def _kept(self, connection: Connection, around: list[tuple[str, str | None]], now: datetime) -> str:
         """Texts one after the other, with handles in place of long ones."""
@@ -150,7 +173,7 @@ class Summaries:
             table = event_table
             where = (table.c.session == self._session) & (table.c.seq < seq) & (table.c.kind == "summary_recorded")
             rows = connection.execute(select(table).where(where).order_by(table.c.seq.desc()).limit(_LOOKED_AT)).all()
-            found = (event_of("", row, texts(connection, hashes_of([row]))).body for row in rows)
+            found = (read_events(connection, str(self._names["session_id"]), [row])[0].body for row in rows)
             newest = next((body for body in found if isinstance(body, SummaryRecorded) and body.template), None)
             shown = newest.call if newest is not None else 0
             self.known = self.known._replace(summary=newest, looked=True, shown=shown)
@@ -158,15 +181,10 @@ class Summaries:
 
     def _answered(self, connection: Connection, message: Message, call: int) -> None:
         raw = _shortened(storable(readable(message)), f"message {message.id}")
-        parsed = {
-            "message": message.id,
-            "text_characters": len(message.text),
-            "tool_calls": [{"id": one.id, "name": one.name} for one in message.calls],
-        }
         where = _call(self._session, call) & context_summaries.c.output_id.is_(None)
         # What wrote the summary is not written over: the reply is named, and is in the log.
         first = func.coalesce(context_summaries.c.raw_output, raw)
-        values = {"output_id": storable(message.id), "raw_output": first, "parsed_output": _json(parsed)}
+        values = {"output_id": storable(message.id), "raw_output": first}
         connection.execute(update(context_summaries).where(where).values(values))
         # Further messages are no answer to it; of a large import most are not.
         self.known = self.known._replace(answered=call)
@@ -185,38 +203,48 @@ class Summaries:
             connection.execute(update(table).where(where).values(tags=_json(kept)))
 
 
-def _about(body: CallRecorded, seq: int, summary: SummaryRecorded | None, shown: int) -> dict[str, Any]:
+def _about(body: CallRecorded, seq: int, summary: SummaryRecorded | None, shown: int, alias: str) -> dict[str, Any]:
     """What a row says of a template and who worked by it: of the summary in the request, else of the request itself."""
     budget = {"limit": body.budget, "used": body.tokens, "window": body.window, "reserved": body.reserved}
     payload: dict[str, Any] = {"events_before": seq, "messages": body.messages, "now": body.now}
     sections = [section.name for section in body.sections]
     model = body.model or "unspecified"
     about = {
-        "template_name": body.strategy.removeprefix(_TEMPLATED),
+        "template_name": body.template or body.strategy,
         "template_source": body.strategy_source,
         "template_hash": body.strategy_sha256,
-        "model_alias": model,
+        "model_alias": alias or model,
         "raw_output": None,
+        "parsed_output": None,
     }
-    if body.strategy.startswith(_TEMPLATED):
+    if alias and body.model:
+        payload["model"] = model
+    if body.template:
         payload["strategy"] = body.strategy
     if summary is not None:
         if summary.template is not None:
             named = (summary.template, summary.template_source or "", summary.template_sha256 or "")
             about |= zip(("template_name", "template_source", "template_hash"), named, strict=True)
         raw = summary.raw or summary.text
-        about |= {"model_alias": NOBODY if summary.by_rules else summary.summarizer}
+        about |= {"model_alias": NOBODY if summary.by_rules else summary.alias or summary.summarizer}
+        about |= _parsed(summary, shown)
         whole, most = (f"at call {shown}", _SHORT) if shown else ("the event `summary_recorded`", _OUTPUT)
         about |= {"raw_output": _shortened(storable(raw), whole, most)}
-        payload |= {"strategy": body.strategy, "model": model, "summary": _inputs(summary)}
+        payload |= {"strategy": body.strategy, "model": body.model or alias or model, "summary": _inputs(summary)}
         budget["summary"] = summary.tokens
-        sections.insert(0, SUMMARY)
+        sections = [*(summary.sections or (SUMMARY,)), *sections]
     return {
         **about,
         "budget": _json(budget),
         "sections_included": _json(sections),
         "input_payload": _json(payload),
     }
+
+
+def _parsed(summary: SummaryRecorded, shown: int) -> dict[str, str | None]:
+    """What a summary says for each field of its template's contract; of a long one later rows name the call."""
+    said = storable(_json(summary.parsed)) if summary.parsed is not None else None
+    return {"parsed_output": _json({"call": shown}) if said is not None and shown and len(said) > _SHORT else said}
 
 
 def _inputs(summary: SummaryRecorded) -> dict[str, Any]:
@@ -243,7 +271,7 @@ def _shortened(text: str, whole: str, most: int = _OUTPUT) -> str:
 def _tags(stored: str) -> dict[str, str]:
     try:
         return _decode_tags(stored)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, TypeError, ValueError):
         # Somebody wrote something else there; the log has what was tagged.
         return {}
 

@@ -17,7 +17,7 @@ from foveate.log.events import CallRecorded, Event, FramingSet, MessageAppended
 from foveate.log.messages import Message
 from foveate.store.artifacts import Piece, keep
 from foveate.store.engine import insert_rows, storable, stored_time
-from foveate.store.rows import row_of
+from foveate.store.rows import Owner, row_of
 from foveate.store.schema import events as event_table
 from foveate.store.schema import sessions
 from foveate.store.summaries import FOLLOWED, Known, Summaries
@@ -59,8 +59,8 @@ class Writer:
         self._id = (os.getpid(), secrets.randbits(62))
         self._summaries = Summaries(key, session_id, vault_name, system)
 
-    def append(self, connection: Connection, events: Sequence[Event]) -> None:
-        """Append events in the transaction of a connection.
+    def append(self, connection: Connection, events: Sequence[Event], batch_id: int | None = None) -> None:
+        """Append events in the transaction of a connection; their rows have the id of their batch, if there is one.
 
         Raises:
             ConflictError: another writer was first; nothing was written.
@@ -68,13 +68,14 @@ class Writer:
         """
         row = locked(connection, self.key, self.session_id)
         if row.events != events[0].seq:
+            self._check_counter(connection, row.events, events[0].seq)
             raise ConflictError(
                 f"session {self.session_id!r} has {row.events} events, another writer appended to it; "
                 f"event {events[0].seq} was not written"
             )
         now = datetime.now(UTC)
         counts = _Counts(row.events, row.messages, row.calls, row.title, row.metadata, row.tokens)
-        self._insert(connection, events, counts, now)
+        self._insert(connection, events, counts, now, self.id if batch_id is None else batch_id)
         now_has = {f"new_{name}": getattr(counts, name) for name in _COUNTED}
         connection.execute(_TOUCH, {"key": self.key, "new_last_activity_at": now, **now_has})
 
@@ -99,19 +100,39 @@ class Writer:
         for event in events:
             self._summaries.follow(event)
 
-    def wrote(self, connection: Connection, event: Event) -> bool:
+    def wrote(self, connection: Connection, seq: int, batch_id: int | None = None) -> bool:
         """Whether an event came through, after a connection broke in the middle of an append."""
-        where = (event_table.c.session == self.key) & (event_table.c.seq == event.seq)
-        return connection.scalar(select(event_table.c.writer).where(where)) == self.id
+        return self.last_id(connection, seq + 1) == (self.id if batch_id is None else batch_id)
 
-    def _insert(self, connection: Connection, events: Sequence[Event], counts: _Counts, now: datetime) -> None:
+    def last_id(self, connection: Connection, end: int) -> int:
+        """The id of the append that the event before number `end` belongs to; 0 if there is none."""
+        where = (event_table.c.session == self.key) & (event_table.c.seq == end - 1)
+        return connection.scalar(select(event_table.c.writer).where(where)) or 0
+
+    def _check_counter(self, connection: Connection, counted: object, seq: int) -> None:
+        """Raise `StoreError` if no other writer explains how many events a session says it has."""
+        where = event_table.c.session == self.key
+        if isinstance(counted, int) and counted > seq:
+            if connection.scalar(select(event_table.c.seq).where(where, event_table.c.seq == counted - 1)) is not None:
+                return
+            problem = f"event {counted - 1} is missing"
+        else:
+            problem = f"its log has at least {seq}"
+        raise StoreError(
+            f"session {self.session_id!r} is damaged: its row counts {counted!r} events, but {problem}; nothing was "
+            "written, `foveate db check` says more"
+        )
+
+    def _insert(
+        self, connection: Connection, events: Sequence[Event], counts: _Counts, now: datetime, writer: int
+    ) -> None:
         rows: list[tuple[Any, ...]] = []
         pieces: list[Piece] = []
-        moment, writer = stored_time(connection, now), self.id
+        moment, owner = stored_time(connection, now), Owner(self.key, self.session_id)
         followed: list[Event] = []
         for event in events:
             body = event.body
-            row, large = row_of(self.key, event, counts.messages, writer, moment)
+            row, large = row_of(owner, event, counts.messages, writer, moment)
             rows.append(row)
             if large:
                 pieces += large

@@ -4,9 +4,11 @@ from foveate.transforms.cap import Cap
 from foveate.transforms.compose import Compose, Forget, Present, WhenFull
 from foveate.transforms.distil import Distil
 from foveate.transforms.drop import Drop
+from foveate.transforms.errors import ShowErrors
 from foveate.transforms.fold import Fold
-from foveate.transforms.isolate import Boundary, ObservationMasking, Transparent
+from foveate.transforms.isolate import Boundary, Isolation, ObservationMasking, Transparent
 from foveate.transforms.mask import Mask
+from foveate.transforms.pins import RestorePins
 from foveate.transforms.repair import Repair
 from foveate.transforms.summarise import Summarise
 from foveate.transforms.supersede import Supersede
@@ -21,10 +23,13 @@ __all__ = [
     "Drop",
     "Fold",
     "Forget",
+    "Isolation",
     "Mask",
     "ObservationMasking",
     "Present",
     "Repair",
+    "RestorePins",
+    "ShowErrors",
     "Summarise",
     "Supersede",
     "Transparent",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import ClassVar, Final
+
+import msgspec
 
 from foveate.log.items import Item
 from foveate.log.messages import Message
+from foveate.log.quoting import escape_lines
 from foveate.transforms.mask import mask_output
-from foveate.transforms.placeholders import with_result
+from foveate.transforms.placeholders import NOTE, with_result
 from foveate.views.draft import Draft, PassContext
 from foveate.views.ledger import error_line
 
@@ -20,6 +23,10 @@ class Cap:
     """Cap outputs that no request has shown yet: what was sent is left alone, so the cached prefix stays as it is."""
 
     name = "cap"
+    recipe_name: ClassVar[str] = "cap@1"
+    runs_on: ClassVar[str] = "request"
+    # What was sent whole stays so.
+    reaches_back: ClassVar[bool] = False
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether there is an output to be capped."""
@@ -40,7 +47,7 @@ def _large(items: Iterable[Item], ctx: PassContext) -> Iterable[Item]:
         for item in items
         if item.tokens > most
         and item.order >= sent
-        and item.fate in ("verbatim", "repaired")
+        and item.is_whole
         and _may_be_cut(item.message, ctx)
         and not ctx.must_keep_item(item)
     )
@@ -70,8 +77,11 @@ def _capped(item: Item, ctx: PassContext) -> Item:
     if not line or shown is None or line in shown.text:
         return capped
     # What went wrong is said in the middle, which is left out.
-    return with_result(item, f"{shown.text}\n{line}", ctx, fate=capped.fate, by=capped.by, why=capped.why)
+    said = f"{shown.text}\n{escape_lines(line, NOTE)}"
+    told = with_result(item, said, ctx, fate=capped.fate, by=capped.by, why=capped.why)
+    return told if told is item else msgspec.structs.replace(told, capped=True)
 
 
 def _cut(item: Item, ctx: PassContext, half: int) -> Item:
-    return mask_output(item, ctx, by=Cap.name, why="larger than one output may be", chars=half, lines=half)
+    cut = mask_output(item, ctx, by=Cap.name, why="larger than one output may be", chars=half, lines=half)
+    return cut if cut is item else msgspec.structs.replace(cut, capped=True)

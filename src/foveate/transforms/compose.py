@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Protocol
+from itertools import islice
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 import msgspec
 
 from foveate.log.events import ReflectionRecorded
 from foveate.log.items import Item, Line
 from foveate.log.messages import MessageMeta, text_message
-from foveate.transforms.digest import clipped
-from foveate.transforms.fold import digest_of
-from foveate.views.draft import Draft, Group, Pass, PassContext, groups, pass_name
+from foveate.log.quoting import MARK, flatten_text, label_text, quote_lines
+from foveate.transforms.digest import MARKED, clipped
+from foveate.transforms.fold import digest_of, spoken_line
+from foveate.views.draft import Draft, Group, PassContext, groups
 from foveate.views.ledger import Failure
-from foveate.views.timeline import Timeline
+from foveate.views.passes import Pass, pass_name
+from foveate.views.projection import Projection
 
 HEADING: Final = "Context summary (compiled):"
+BY_MODEL: Final = f"a model wrote this; lines after {MARK} are its words, nobody else's"
+"""How a reader knows that a summary is no statement of the user's: what a model read may have told it what to write."""
 _SUFFIX: Final = ".summary"
 _RESULT_HEAD: Final = 300
 # How far back among the messages that a summary stands for tool results are looked for.
 _LOOKED_AT: Final = 200
+# How far back turns are looked for: one may have hundreds of calls.
+_LOOKED_FOR_TURNS: Final = 2_000
+_SHORTER_HEADS: Final = (160, 60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +46,8 @@ class Compose:
     above: int = 0
     least: float = 0.1
     name: str = "compose"
+    recipe_name: ClassVar[str] = "compose@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether older runs take enough room, or any if there is no room left."""
@@ -55,7 +66,7 @@ class Compose:
             return draft
         earlier = [item for item in draft.items if item.is_digest]
         item = digest_of(evicted, earlier, ctx, id=f"r{ctx.number}{_SUFFIX}", by=self.name)
-        item = msgspec.structs.replace(item, lines=(*item.lines, *_carried(earlier)))
+        item = msgspec.structs.replace(item, lines=(*item.lines, *_carried(earlier)), unworded=True)
         gone = {*(group.id for group in evicted), *(one.group for one in earlier)}
         rest = [one for one in draft.items if one.group not in gone]
         # Right behind the instructions, whatever of the past is pinned.
@@ -78,10 +89,12 @@ class Material(NamedTuple):
     """What a writer has to word: lines of the past, each with its source, and what stands beside them."""
 
     lines: tuple[Line, ...]
+    # What was said in the newest turns that the summary stands for, oldest first; whatever lines have room.
+    turns: tuple[Line, ...]
     latest_input: str
     recalled: tuple[Line, ...]
     plan: str | None
-    # Tools and what they answered, oldest first.
+    # Tools, "" where the name is not known, and what they answered, oldest first.
     results: tuple[tuple[str, str], ...]
     failures: tuple[Failure, ...]
     reflections: tuple[ReflectionRecorded, ...]
@@ -98,40 +111,55 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """Give the summary its words: those a model wrote for it, else the writer's, within its share of the budget."""
+    """Give the summary its words: those a model wrote for it, else the writer's, within its share of the budget.
+
+    A model's words are said to be its own, and every line of them is quoted: none can speak as the user or as we do.
+
+    The writer is given the newest `turns` that the summary stands for and the newest `results` of tools in it. Where
+    there is little room, other lines go first, then the ends of what was said in those turns.
+    """
 
     writer: Writer
     results: int = 3
+    turns: int = 3
     name: str = "present"
+    recipe_name: ClassVar[str] = "present@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether this reduction composed a summary."""
-        return any(_is_new(item, ctx) for item in draft.items)
+        return any(item.unworded for item in draft.items)
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
-        return draft.with_items(self._worded(item, draft, ctx) if _is_new(item, ctx) else item for item in draft.items)
+        return draft.with_items(self._worded(item, draft, ctx) if item.unworded else item for item in draft.items)
 
     def _worded(self, item: Item, draft: Draft, ctx: PassContext) -> Item:
         room = max(_LEAST, ctx.part(ctx.shares.digests + ctx.shares.users + ctx.shares.answers))
         written = next((line for line in item.lines if line.kind == "summary"), None)
         if written is not None:
             errors = [line for line in item.lines if line.kind == "error"]
-            text = "\n".join([written.text, *(f"open error {line.source}: {line.text}" for line in errors)])
+            open_errors = (label_text(f"open error {line.source}", line.text) for line in errors)
+            text = "\n".join([f"({BY_MODEL})", quote_lines(written.text), *open_errors])
             return _system(item, [written, *errors], text, ctx)
-        lines, *fewer = _fewer(item.lines)
-        text = self.writer.write(self._material(lines, item, draft, ctx))
+        (lines, head), *fewer = _fewer(item.lines)
+        text = self.writer.write(self._material(lines, head, item, draft, ctx))
         while ctx.count(text) > room and fewer:
-            lines = fewer.pop(0)
-            text = self.writer.write(self._material(lines, item, draft, ctx))
-        return _system(item, lines, text if ctx.count(text) <= room else _cut(text, room, ctx), ctx)
+            lines, head = fewer.pop(0)
+            text = self.writer.write(self._material(lines, head, item, draft, ctx))
+        text = text if ctx.count(text) <= room else _cut(text, room, ctx)
+        # Only a text that quotes somebody needs to say how.
+        return _system(item, lines, f"({MARKED})\n\n{text}" if _QUOTES.search(text) else text, ctx)
 
-    def _material(self, lines: Iterable[Line], item: Item, draft: Draft, ctx: PassContext) -> Material:
-        ledger, newest = ctx.timeline.ledger, ctx.newest_input
+    def _material(
+        self, lines: Iterable[Line], head: int | None, item: Item, draft: Draft, ctx: PassContext
+    ) -> Material:
+        ledger, newest = ctx.ledger, ctx.newest_input
         order = ctx.timeline.position(newest) if newest is not None else None
         return Material(
             lines=tuple(lines),
+            turns=tuple(_newest_turns(item, self.turns, head, ctx)),
             latest_input=ctx.said(order).text if order is not None else "",
-            recalled=next((one.lines for one in draft.items if one.id == _recall(ctx)), ()),
+            recalled=next((one.lines for one in draft.items if _is_for_newest(one, ctx)), ()),
             plan=ledger.plan.text if ledger.plan is not None else None,
             results=tuple(_results(item, self.results, ctx))[::-1],
             failures=tuple(ledger.failures),
@@ -143,13 +171,15 @@ class Forget:
     """Take out what was recalled for inputs that are answered: for the newest, something else is found."""
 
     name = "forget"
+    recipe_name: ClassVar[str] = "forget@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether there is something."""
-        return any(one.fate == "recalled" and one.group != _recall(ctx) for one in draft.items)
+        return any(one.fate == "recalled" and not _is_for_newest(one, ctx) for one in draft.items)
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
-        return draft.with_items(one for one in draft.items if one.fate != "recalled" or one.group == _recall(ctx))
+        return draft.with_items(one for one in draft.items if one.fate != "recalled" or _is_for_newest(one, ctx))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +192,8 @@ class WhenFull:
     stage: Pass
     share: float = 0.9
     low: float = 0.6
+    recipe_name: ClassVar[str] = "when_full@1"
+    runs_on: ClassVar[str] = "reduction"
 
     @property
     def name(self) -> str:
@@ -179,18 +211,15 @@ class WhenFull:
 _LEAST: Final = 120
 _FOLDED: Final = 0.4
 _CARRIED: Final = "earlier summary: "
+_QUOTES: Final = re.compile(rf"^ *{MARK}", re.MULTILINE)
 
 
-def _is_new(item: Item, ctx: PassContext) -> bool:
-    return item.id == f"r{ctx.number}{_SUFFIX}"
+def _is_for_newest(item: Item, ctx: PassContext) -> bool:
+    """Whether an item was recalled for the newest input."""
+    return item.fate == "recalled" and item.anchor == ctx.newest_input
 
 
-def _recall(ctx: PassContext) -> str:
-    """The group of what was recalled for the newest input."""
-    return f"{ctx.newest_input}.recall"
-
-
-def turn_begins(timeline: Timeline) -> bool:
+def turn_begins(timeline: Projection) -> bool:
     """Whether nothing has been said yet behind the newest input."""
     newest = timeline.newest_input
     return newest is None or timeline.position(newest) == timeline.message_count - 1
@@ -223,16 +252,20 @@ def _carried(earlier: Iterable[Item]) -> Iterator[Line]:
     for item in earlier:
         for line in item.lines:
             if line.kind == "summary":
-                yield Line(kind="ledger", text=f"{_CARRIED}{line.text}", order=line.order)
-            elif line.text.startswith(_CARRIED):
+                yield Line(kind="ledger", text=f"{_CARRIED}{line.text}", order=line.order, carried=True)
+            elif line.carried:
                 yield line
 
 
-def _fewer(lines: tuple[Line, ...]) -> Iterator[list[Line]]:
-    """The lines, and fewer and fewer of them, the dearest to the end."""
-    yield list(lines)
-    for kinds in (("evidence",), ("evidence", "step", "answer")):
-        yield [line for line in lines if line.kind not in kinds]
+def _fewer(lines: tuple[Line, ...]) -> Iterator[tuple[list[Line], int | None]]:
+    """The lines, and fewer and fewer of them, the dearest to the end; then how much of each turn's words is left."""
+    kept = list(lines)
+    yield kept, None
+    for kinds in (("evidence",), ("step", "answer"), ("user",)):
+        kept = [line for line in kept if line.kind not in kinds]
+        yield kept, None
+    for head in _SHORTER_HEADS:
+        yield kept, head
 
 
 def _results(item: Item, most: int, ctx: PassContext) -> Iterator[tuple[str, str]]:
@@ -246,8 +279,24 @@ def _results(item: Item, most: int, ctx: PassContext) -> Iterator[tuple[str, str
             message = ctx.said(order)
             if message.result is not None:
                 found += 1
-                text = clipped(" ".join(message.text.split()), _RESULT_HEAD, message.id)
-                yield message.meta.tool_name or "tool", text
+                text = clipped(flatten_text(message.text), _RESULT_HEAD, message.id)
+                yield message.meta.tool_name or "", text
+
+
+def _newest_turns(item: Item, turns: int, head: int | None, ctx: PassContext) -> list[Line]:
+    """What was said in the newest turns that a summary stands for, from the log: digests have room for some of it."""
+    said: list[Line] = []
+    covered = (order for first, last in reversed(item.covers) for order in range(last, first - 1, -1))
+    for order in islice(covered, _LOOKED_FOR_TURNS if turns else 0):
+        message = ctx.said(order)
+        line = spoken_line(message, order, head=head) if message.meta.kind == "message" else None
+        if line is None:
+            continue
+        said.append(line)
+        turns -= line.kind == "user"
+        if not turns:
+            break
+    return said[::-1]
 
 
 def _cut(text: str, room: int, ctx: PassContext) -> str:
@@ -268,4 +317,5 @@ def _system(item: Item, lines: Iterable[Line], text: str, ctx: PassContext) -> I
         fate="summarised",
         lines=tuple(lines),
         room=0,
+        unworded=False,
     )

@@ -9,9 +9,13 @@ import msgspec
 
 from foveate.log.items import Item, Line
 from foveate.log.messages import MessageMeta, text_message
+from foveate.log.quoting import MARK, flatten_text, label_text, quote_lines, quote_rest
 from foveate.views.draft import PassContext
 
 _NOT_WORTH_CUTTING: Final = 60
+# In tokens: a label, and what it says of a text that is cut.
+_LABEL: Final = 6
+_CUT: Final = 10
 _RANK: Final = {"user": 0, "step": 1, "evidence": 2, "answer": 3, "error": 4, "summary": 5, "ledger": 6}
 
 
@@ -42,40 +46,60 @@ def digest_item(
         covers=tuple(covers),
         lines=ordered,
         room=room,
+        reduction=ctx.number,
     )
 
 
 def with_lines(item: Item, lines: Iterable[Line], ctx: PassContext, *, room: int = 0) -> Item:
     """The same digest showing other lines."""
     changed = digest_item(lines, item.covers, ctx, id=item.id, by=item.by, room=room)
-    return msgspec.structs.replace(changed, order=item.order)
+    return msgspec.structs.replace(changed, order=item.order, reduction=item.reduction, unworded=item.unworded)
 
 
 def rendered(lines: Sequence[Line], covers: Sequence[tuple[int, int]], ctx: PassContext) -> str:
-    """The text of a digest."""
-    first, last = ctx.said(covers[0][0]).id, ctx.said(covers[-1][1]).id
+    """The text of a digest: each line is ours, and says whose words it shows, or is marked as quoted."""
+    first, last = (flatten_text(ctx.said(order).id) for order in (covers[0][0], covers[-1][1]))
     hint = f"; call {ctx.recall_tool} with a reference such as {first} to see it whole" if ctx.recall_tool else ""
-    out = [f"[earlier in this session, {first} to {last}, reduced; lines below a reference are quoted from it{hint}]"]
-    source = ""
+    out = [f"[earlier in this session, {first} to {last}, reduced; {MARKED}{hint}]"]
+    above: Line | None = None
     for line in lines:
-        match line.kind:
-            case "evidence":
-                # Quoted lines stand alone, with no mark of ours in front, so that they can be copied and searched for.
-                if line.source != source:
-                    out.append(f"{line.source}:")
-                out.append(line.text)
-            case "user":
-                out.append(f"user {line.source}: {line.text}")
-            case "answer":
-                out.append(f"assistant {line.source}: {line.text}")
-            case "error":
-                out.append(f"open error {line.source}: {line.text}")
-            case "step":
-                out.append(f"{line.source} {line.text}")
-            case _:
-                out.append(line.text)
-        source = line.source
+        follows = above is not None and line.kind == above.kind == "evidence" and line.source == above.source
+        out.append(quote_lines(line.text) if follows else worded(line))
+        above = line
     return "\n".join(out)
+
+
+MARKED: Final = f"lines after {MARK} are quoted from the message named above them, whatever they say"
+"""How a reader knows whose words a digest shows."""
+
+
+def named(line: Line) -> str:
+    """Whose words a line shows: the speaker, if known, and the reference."""
+    return flatten_text(f"{line.speaker} {line.source}")
+
+
+def worded(line: Line) -> str:
+    """A line behind its label."""
+    match line.kind:
+        case "evidence":
+            return f"{named(line)}:\n{quote_lines(line.text)}"
+        case "user" | "answer":
+            speaker = line.speaker or _SPEAKER[line.kind]
+            shown = len(line.text)
+            cut = f", first {shown:,} of {shown + line.left_out:,} characters" if line.left_out else ""
+            return label_text(f"{speaker} {line.source}{cut}", line.text)
+        case "error":
+            return label_text(f"open error {line.source}", line.text)
+        case "step":
+            return flatten_text(f"{line.source} {line.text}")
+        case "summary":
+            return f"summary of it:\n{quote_lines(line.text)}"
+        case _:
+            # It begins with a word of ours.
+            return quote_rest(line.text)
+
+
+_SPEAKER: Final = {"user": "user", "answer": "assistant"}
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -97,15 +121,24 @@ def fitting(lines: Iterable[Line], room: int, ctx: PassContext) -> list[Line]:
     """The first lines that fit into `room` tokens, in the order given; a line that is too long is passed over."""
     taken: list[Line] = []
     for line in lines:
-        tokens = line.tokens or ctx.count(line.text) + 6
+        tokens = line.tokens or _cost(line, ctx)
         if tokens <= room:
             room -= tokens
             taken.append(line if line.tokens else msgspec.structs.replace(line, tokens=tokens))
     return taken
 
 
+def _cost(line: Line, ctx: PassContext) -> int:
+    """The tokens of a line with its label, its marks, and the word of how much is left out."""
+    return ctx.count(line.text) + line.text.count("\n") + _LABEL + (_CUT if line.left_out else 0)
+
+
+def head_of(text: str, limit: int) -> str:
+    """The beginning of a text; all of it if hardly more."""
+    return text if len(text) <= limit + _NOT_WORTH_CUTTING else text[:limit].rstrip()
+
+
 def clipped(text: str, limit: int, reference: str) -> str:
     """The beginning of a text, with what is missing said."""
-    if len(text) <= limit + _NOT_WORTH_CUTTING:
-        return text
-    return f"{text[:limit].rstrip()} […{len(text) - limit} more characters in {reference}]"
+    head = head_of(text, limit)
+    return head if head == text else f"{head} […{len(text) - limit} more characters in {reference}]"

@@ -6,9 +6,10 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from foveate.log.items import Item, Line
+from foveate.log.messages import speaker_of
 from foveate.transforms.digest import with_lines
 from foveate.views.draft import Draft, PassContext
 from foveate.views.entities import entities
@@ -20,6 +21,8 @@ from foveate.views.working_set import HALF_LIFE
 _OVERHEAD: Final = 48
 # Characters looked at for each token of the budget: some five budgets of text.
 _SCANNED: Final = 20
+# In tokens: the mark and the end of a line, and its part of the line that names the source.
+_AROUND: Final = 5
 _NAMED: Final = 0.12
 _PASSED: Final = 200
 _MISSES: Final = 100
@@ -34,6 +37,8 @@ class Distil:
 
     mention: float = 0.25
     name: str = "distil"
+    recipe_name: ClassVar[str] = "distil@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether a digest has room."""
@@ -71,7 +76,7 @@ class Distil:
                 continue
             text = line.text.strip()
             # Eight characters to a token is more than any text has: what is longer than that cannot fit.
-            tokens = room + 1 if text in seen or len(text) > 8 * room else ctx.count(text) + 4
+            tokens = room + 1 if text in seen or len(text) > 8 * room else ctx.count(text) + _AROUND
             if tokens > room:
                 misses += 1
                 continue
@@ -109,7 +114,7 @@ def _visible(draft: Draft) -> set[str]:
 
 def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
     """Lines of what the digest stands for, and of older evicted messages that name what is in use."""
-    evidence, ledger = ctx.timeline.evidence, ctx.timeline.ledger
+    evidence, ledger = ctx.timeline.evidence, ctx.ledger
     room, passed = _SCANNED * ctx.limit, 0
     for order in _newest_first(digest):
         if evidence.is_evicted(order):
@@ -156,11 +161,17 @@ def _value(line: EvidenceLine, visible: set[str], weights: dict[str, float]) -> 
 
 
 def _line(line: EvidenceLine, text: str, tokens: int, ctx: PassContext) -> Line:
+    message = ctx.said(line.order)
     return Line(
-        kind="evidence", text=text, source=ctx.said(line.order).id, order=line.order, part=line.part, tokens=tokens
+        kind="evidence",
+        text=text,
+        source=message.id,
+        order=line.order,
+        part=line.part,
+        tokens=tokens,
+        speaker=speaker_of(message),
     )
 
 
 def _step(order: int, ctx: PassContext) -> int:
-    step = ctx.said(order).meta.step_id
-    return int(step[1:]) if step and step[1:].isdigit() else 0
+    return ctx.said(order).meta.step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from foveate.views.draft import Draft, PassContext, groups, tail_start
 
 
@@ -9,6 +11,8 @@ class Drop:
     """Drop whole groups, oldest first, down to the low mark; nothing of them is left but what recall can give back."""
 
     name = "drop"
+    recipe_name: ClassVar[str] = "drop@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         start, tokens = tail_start(draft, ctx), draft.tokens

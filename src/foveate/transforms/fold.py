@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
-from foveate.log.items import Item, Line
-from foveate.log.messages import Message, ToolCall
-from foveate.log.semantics import TOOLS, parsed_arguments
-from foveate.transforms.digest import clipped, digest_item, fitting
+from foveate.log.items import Item, Line, LineKind
+from foveate.log.messages import Message, MessageMeta, ToolCall, speaker_of
+from foveate.log.quoting import quote_name
+from foveate.log.semantics import parsed_arguments, recorded_semantics
+from foveate.transforms.digest import clipped, digest_item, fitting, head_of
 from foveate.views.draft import Draft, Group, PassContext, groups, tail_start
 from foveate.views.ledger import BINDING
 
@@ -31,6 +32,8 @@ class Fold:
     """
 
     name = "fold"
+    recipe_name: ClassVar[str] = "fold@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         start = tail_start(draft, ctx)
@@ -45,7 +48,7 @@ def folded(draft: Draft, ctx: PassContext, scope: Iterable[Group], *, by: str) -
     # A summary that stands with the instructions is none of these: it has its own time to be written anew.
     digests = [item for item in draft.items if item.is_digest and item.message.role != "system"]
     # What an earlier pass of this reduction folded has not been sent yet: it can be part of one digest for free.
-    unsent = [item for item in digests if item.id.startswith(f"r{ctx.number}.")]
+    unsent = [item for item in digests if item.reduction == ctx.number]
     room, restart = _allotment([item for item in digests if item not in unsent], ctx)
     absorbed = digests if restart else unsent
     if absorbed:
@@ -133,7 +136,7 @@ def _digest(
 def _chosen(lines: list[Line], others: list[Item], room: int, ctx: PassContext) -> list[Line]:
     """The lines that get a place: open errors always, the rest by share, newest first."""
     shares = ctx.shares
-    open_errors = {failure.message_id for failure in ctx.timeline.ledger.open_errors.values()}
+    open_errors = {failure.message_id for failure in ctx.ledger.open_errors.values()}
     newest_first = lines[::-1]
     said = [line for line in newest_first if line.kind == "user"]
     # The newest words first, then what binds the agent, then what was merely asked.
@@ -160,28 +163,46 @@ def _lines(group: Group, ctx: PassContext) -> Iterator[Line]:
     original = ctx.said(head.order)
     if head.message.meta.kind == "recall":
         return
-    if original.role in ("user", "system"):
-        yield Line(
-            kind="user",
-            text=clipped(original.text.strip(), _USER_HEAD, original.id),
-            source=original.id,
-            order=head.order,
-        )
-        return
-    if original.role == "assistant" and not original.calls:
-        text = clipped(original.text.strip(), _ANSWER_HEAD, original.id)
-        yield Line(kind="answer", text=text, source=original.id, order=head.order)
-        return
-    yield from _exchange_lines(group, original, ctx)
+    spoken = spoken_line(original, head.order)
+    if spoken is not None:
+        yield spoken
+    else:
+        yield from _exchange_lines(group, original, ctx)
+
+
+def spoken_line(message: Message, order: int, *, head: int | None = None) -> Line | None:
+    """The words of a user, or an answer without calls, as the line that a digest has of it; None for all else.
+
+    Of a long text the first `head` characters are in it.
+    """
+    if message.role in ("user", "system"):
+        return _spoken("user", message, order, head or _USER_HEAD)
+    if message.role == "assistant" and not message.calls:
+        return _spoken("answer", message, order, head or _ANSWER_HEAD)
+    return None
+
+
+def _spoken(kind: LineKind, message: Message, order: int, most: int) -> Line:
+    """The beginning of what somebody said; how much more there is, is said beside it, where nobody can pretend it."""
+    text = message.text.strip()
+    shown = head_of(text, most)
+    return Line(
+        kind=kind,
+        text=shown,
+        source=message.id,
+        order=order,
+        speaker=speaker_of(message),
+        left_out=len(text) - len(shown),
+    )
 
 
 def _exchange_lines(group: Group, original: Message, ctx: PassContext) -> Iterator[Line]:
     results = {item.message.result.call_id: item for item in group.items if item.message.result is not None}
-    open_errors = {failure.message_id: failure for failure in ctx.timeline.ledger.open_errors.values()}
+    open_errors = {failure.message_id: failure for failure in ctx.ledger.open_errors.values()}
     for part, call in enumerate(group.head.message.calls or original.calls):
         item = results.get(call.id)
         meta = item.message.meta if item is not None else None
-        action = described(call)
+        action = described(call, original.meta)
         if item is not None and item.id in open_errors:
             failure = open_errors[item.id]
             text = f"{action[:_ERROR_HEAD]} → {clipped(failure.text, _ERROR_HEAD, item.id)}"
@@ -192,14 +213,15 @@ def _exchange_lines(group: Group, original: Message, ctx: PassContext) -> Iterat
             yield Line(kind="step", text=text, source=original.id, order=group.head.order, part=part)
 
 
-def described(call: ToolCall) -> str:
-    """A call in one short line: the tool and what it was about."""
-    semantics = TOOLS.get(call.name)
+def described(call: ToolCall, meta: MessageMeta) -> str:
+    """A call of a message in one short line: the tool and what it was about."""
     arguments = parsed_arguments(call)
+    semantics = recorded_semantics(call.name, meta)
     names = semantics.resource if semantics is not None else ()
     value = next((arguments[name] for name in names if arguments.get(name)), None)
     if value is None:
         value = next((one for one in arguments.values() if isinstance(one, str) and one), "")
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     line = " ".join(text.split())
-    return f"{call.name} {line}" if len(line) <= _STEP_HEAD else f"{call.name} {line[:_STEP_HEAD]}…"
+    name = quote_name(call.name)
+    return f"{name} {line}" if len(line) <= _STEP_HEAD else f"{name} {line[:_STEP_HEAD]}…"

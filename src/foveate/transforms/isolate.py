@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from foveate.transforms.fold import folded
 from foveate.transforms.mask import mask_output
 from foveate.views.draft import Draft, Group, PassContext, groups, tail_start
 
 
-class Boundary:
+class Isolation:
+    """A pass that decides what finished turns leave; a policy has one of them at most."""
+
+    __slots__ = ()
+
+
+class Boundary(Isolation):
     """Keep the outcome of a finished turn and a compact trace of how it came about."""
 
     name = "isolate"
+    recipe_name: ClassVar[str] = "isolate.boundary@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         return folded(draft, ctx, _finished(draft, ctx), by=self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationMasking:
+class ObservationMasking(Isolation):
     """Keep reasoning and actions of finished turns, mask outputs of more than `above` tokens."""
 
     above: int = 120
     name: str = "isolate"
+    recipe_name: ClassVar[str] = "isolate.masking@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         large = {
@@ -42,10 +53,12 @@ class ObservationMasking:
         )
 
 
-class Transparent:
+class Transparent(Isolation):
     """Keep all of it; only the budget can reduce it."""
 
     name = "isolate"
+    recipe_name: ClassVar[str] = "isolate.transparent@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         return draft

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from foveate.errors import ConfigError
 from foveate.log.items import Item
@@ -16,6 +17,8 @@ class Mask:
 
     above: int = 160
     name: str = "mask"
+    recipe_name: ClassVar[str] = "mask@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __post_init__(self) -> None:
         if self.above < 1:
@@ -50,6 +53,6 @@ def mask_output(
 ) -> Item:
     """A tool result as a placeholder with a preview."""
     original = ctx.said(item.order)
-    tokens = item.tokens if item.fate in ("verbatim", "repaired") else ctx.count_message(original)
+    tokens = item.tokens if item.is_whole else ctx.count_message(original)
     text = preview(original.text, tokens, item.id, ctx, **size)
     return with_result(item, text, ctx, fate="masked", by=by, why=why)

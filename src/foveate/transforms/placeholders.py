@@ -7,9 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from foveate.log.items import Fate, Item
-from foveate.log.messages import Media, Message, Text, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Text, ToolCall, ToolResult
+from foveate.log.quoting import escape_lines, flatten_text
 from foveate.views.draft import PassContext
 
+NOTE: Final = "[…"
+"""What a note of ours between the lines of an output begins with."""
 _PREVIEW_LINES: Final = 4
 _PREVIEW_CHARS: Final = 240
 _LONG_VALUE: Final = 400
@@ -30,7 +33,9 @@ def preview(
     is_long = chars > 0 and (len(all_lines) > lines or len(text) > 2 * chars)
     tail = "\n".join(all_lines[-lines:])[-chars:] if is_long else ""
     hint = f", {ctx.recall_tool} restores it" if ctx.recall_tool else ""
-    note = f"[… {len(all_lines)} lines, {tokens} tokens; reference {reference}{hint} …]"
+    note = f"[… {len(all_lines)} lines, {tokens} tokens; reference {flatten_text(reference)}{hint} …]"
+    # No line of the output can pass for the note.
+    head, tail = escape_lines(head, NOTE), escape_lines(tail, NOTE)
     return "\n".join(piece for piece in (head, note, tail) if piece)
 
 
@@ -46,17 +51,18 @@ def with_result(item: Item, text: str, ctx: PassContext, *, fate: Fate, by: str,
 def with_text(item: Item, text: str, ctx: PassContext, *, fate: Fate, by: str, why: str) -> Item:
     """A message with its words replaced, if that is shorter; calls stay, thinking and media go."""
     calls = tuple(part for part in item.message.parts if isinstance(part, ToolCall))
-    if not text and not calls:
+    if not text.strip() and not calls:
         # Nothing but an image or a file: without a word for it the message would be empty.
         text = f"[{_media_of(item.message)} left out; reference {item.id}]"
-    words = (Text(text=text),) if text else ()
+    words = (Text(text=text),) if text.strip() else ()
     return _if_smaller(
         item, msgspec.structs.replace(item.message, parts=(*words, *calls)), ctx, fate=fate, by=by, why=why
     )
 
 
 def _media_of(message: Message) -> str:
-    return ", ".join(part.kind for part in message.parts if isinstance(part, Media)) or "text"
+    shown = (part for part in message.parts if isinstance(part, Media | Opaque))
+    return ", ".join("content" if isinstance(part, Opaque) else part.kind for part in shown) or "text"
 
 
 def with_short_calls(item: Item, ctx: PassContext, *, by: str, longest: int = _LONG_VALUE) -> Item:

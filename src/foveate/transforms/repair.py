@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from foveate.views.draft import Draft, PassContext
 from foveate.views.mending import Mender
 
@@ -10,9 +12,11 @@ class Repair:
     """Mend a draft; a draft folded from the log is mended already and passes unchanged."""
 
     name = "repair"
+    recipe_name: ClassVar[str] = "repair@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
-        mender = Mender(ctx.count_message)
+        mender = Mender(ctx.count_message, quotes=True)
         for item in draft.items:
             mender.feed_item(item)
         return draft.with_items(mender.projected())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import ClassVar, Final
 
 from foveate.log.items import Item, Line
+from foveate.log.quoting import flatten_text, quote_attempt
 from foveate.transforms.digest import fitting, with_lines
 from foveate.views.draft import Draft, PassContext
 
@@ -21,6 +22,8 @@ class Summarise:
     """
 
     name: str = "summarise"
+    recipe_name: ClassVar[str] = "summarise@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether this reduction made a digest."""
@@ -42,7 +45,7 @@ class Summarise:
 
 
 def _is_new(item: Item, ctx: PassContext) -> bool:
-    return item.is_digest and item.id.startswith(f"r{ctx.number}.")
+    return item.is_digest and item.reduction == ctx.number
 
 
 def _summarised(lines: list[Line], text: str, item: Item) -> list[Line]:
@@ -57,7 +60,7 @@ def _ledger_lines(item: Item, ctx: PassContext) -> list[Line]:
 
 def _facts(item: Item, room: int, ctx: PassContext) -> Iterator[Line]:
     """What the ledger knows of the messages that a digest stands for, most important first."""
-    ledger = ctx.timeline.ledger
+    ledger = ctx.ledger
     order = item.covers[-1][1]
     shown = {line.text for line in item.lines}
 
@@ -70,7 +73,7 @@ def _facts(item: Item, room: int, ctx: PassContext) -> Iterator[Line]:
         yield Line(kind="ledger", text=_listed("files modified", written, room, ctx), order=order)
     for failure in reversed(ledger.failures):
         if inside(failure.message_id) and failure.attempt not in ledger.open_errors:
-            text = f"failed before ({failure.message_id}): {failure.attempt}: {failure.text}"
+            text = f"failed before ({failure.message_id}): {quote_attempt(failure.attempt)}: {failure.text}"
             yield Line(kind="ledger", text=text, order=order)
     for note in reversed(ledger.decisions):
         if inside(note.message_id) and not any(note.text in text for text in shown):
@@ -86,14 +89,15 @@ _LISTED: Final = 24
 _LOOKED_AT: Final = 400
 
 
-def _newest(files: dict[str, str]) -> list[tuple[str, str]]:
+def _newest(files: Mapping[str, str]) -> list[tuple[str, str]]:
     """The files touched last, oldest of them first; a long log has more than any list could show."""
-    return list(islice(reversed(files.items()), _LOOKED_AT))[::-1]
+    return list(islice(reversed(tuple(files.items())), _LOOKED_AT))[::-1]
 
 
 def _listed(label: str, names: list[str], room: int, ctx: PassContext) -> str:
     """The newest names that fit; the number of the others."""
     count = min(len(names), _LISTED)
+    names = list(map(flatten_text, names))
     while True:
         more = f" and {len(names) - count} earlier" if len(names) > count else ""
         text = f"{label}: {', '.join(names[len(names) - count :])}{more}"

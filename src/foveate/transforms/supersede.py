@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from foveate.log.items import Item
+from foveate.log.quoting import flatten_text
 from foveate.transforms.placeholders import with_result
 from foveate.views.draft import Draft, PassContext, groups, tail_start
 
@@ -14,6 +17,8 @@ class Supersede:
     """
 
     name = "supersede"
+    recipe_name: ClassVar[str] = "supersede@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         start = tail_start(draft, ctx)
@@ -21,7 +26,7 @@ class Supersede:
         latest: dict[str, Item] = {}
         for item in draft.items:
             meta = item.message.meta
-            if meta.outcome == "ok" and not meta.partial and item.fate in ("verbatim", "repaired"):
+            if meta.outcome == "ok" and not meta.partial and item.is_whole:
                 for resource in (*meta.reads, *meta.writes):
                     latest[resource] = item
         items = []
@@ -35,9 +40,11 @@ class Supersede:
         meta = item.message.meta
         if item.message.result is None or not item.is_unreduced:
             return item
-        if item.id in ctx.timeline.ledger.retried:
-            text = f"[failed, tried again later: {ctx.timeline.ledger.said_of(item.id)}; reference {item.id}]"
-            return with_result(item, text, ctx, fate="superseded", by=self.name, why="a later attempt at the same")
+        if item.id in ctx.ledger.retried:
+            text = f"[failed, tried again later: {ctx.ledger.said_of(item.id)}; reference {item.id}]"
+            return with_result(
+                item, flatten_text(text), ctx, fate="superseded", by=self.name, why="a later attempt at the same"
+            )
         if meta.outcome != "ok" or not meta.reads:
             return item
         newer = [latest[resource] for resource in meta.reads if resource in latest]
@@ -45,4 +52,6 @@ class Supersede:
             return item
         verb = "overwritten" if newer[0].message.meta.writes else "read again"
         text = f"[outdated: {', '.join(meta.reads)} was {verb} later, in {newer[0].id}; reference {item.id}]"
-        return with_result(item, text, ctx, fate="superseded", by=self.name, why=f"{verb} in {newer[0].id}")
+        return with_result(
+            item, flatten_text(text), ctx, fate="superseded", by=self.name, why=f"{verb} in {newer[0].id}"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from foveate.transforms.placeholders import with_short_calls
 from foveate.views.draft import Draft, PassContext, groups, tail_start
@@ -14,6 +15,8 @@ class TrimCalls:
 
     longest: int = 400
     name: str = "trim_calls"
+    recipe_name: ClassVar[str] = "trim_calls@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         start = tail_start(draft, ctx)

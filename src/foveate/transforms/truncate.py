@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 from foveate.errors import BudgetError
 from foveate.log.items import Item
@@ -16,6 +17,8 @@ class Truncate:
     """Bring a draft under the limit by giving up protection, least dear first."""
 
     name = "truncate"
+    recipe_name: ClassVar[str] = "truncate@1"
+    runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether the draft is still too large to send."""
@@ -23,7 +26,7 @@ class Truncate:
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         # The order in which protection yields; each step is tried item by item until the draft fits.
-        enough = ctx.limit - _reserve(ctx)
+        enough = ctx.limit - reserve(ctx.limit, len(ctx.ledger.open_errors))
         for step in (_mask_tail, _thin_digests, _shorten_first, _drop_old, _mask_hard, _drop_all):
             for change in step(draft, ctx):
                 if draft.tokens <= enough:
@@ -39,10 +42,9 @@ class Truncate:
         return draft
 
 
-def _reserve(ctx: PassContext) -> int:
+def reserve(limit: int, errors: int) -> int:
     """Room for a line of each open error, which is put back when its exchange had to go."""
-    errors = len(ctx.timeline.ledger.open_errors)
-    return min(ctx.limit // 6, 60 + 70 * errors) if errors else 0
+    return min(limit // 6, 60 + 70 * errors) if errors else 0
 
 
 Change = Callable[[tuple[Item, ...]], Iterator[Item]]

@@ -1,6 +1,6 @@
-"""Checkpoints: a timeline as bytes, so that a long log need not be folded from its first event.
+"""Checkpoints: the state of a projector as bytes, so that a long log need not be folded from its first event.
 
-A checkpoint is a cache: a log without one gives the same timeline, only later. Nothing in it grows with the log, but
+A checkpoint is a cache: a log without one gives the same projections, only later. Nothing in it grows with the log, but
 for what stands in the request itself.
 """
 
@@ -11,23 +11,28 @@ from typing import Any, Final
 
 import msgspec
 
-from foveate.budget.calibrate import Calibration
+from foveate.budget.calibrate import Calibration, Sample
 from foveate.budget.tokens import TokenCounter
 from foveate.errors import LogError
 from foveate.log.context import AgentContext, Archive, Log
 from foveate.log.events import FramingSet, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
-from foveate.log.messages import ToolCall
-from foveate.views.ledger import Failure, Note
-from foveate.views.timeline import Sent, Timeline, Usage
+from foveate.log.messages import Message, ToolCall
+from foveate.views.evidence import EvidenceIndex
+from foveate.views.ledger import Failure, Ledger, LedgerBuilder, Note
+from foveate.views.projection import Selection, Sent, Usage
+from foveate.views.projector import Projector
+from foveate.views.sharing import Shared
+from foveate.views.timeline import Timeline
+from foveate.views.working_set import WorkingSet, WorkingSetBuilder
 
 # Of the fold: raised when the same events give another timeline, so that older checkpoints are left aside.
-FOLD_VERSION: Final = 1
+FOLD_VERSION: Final = 5
 _PLAIN: Final = (
-    "logged", "named", "calls", "reductions", "epoch", "sent_messages", "shared", "shared_tokens", "declined",
-    "growth", "kept", "model_switched", "reframed", "recalled", "leading", "newest_input", "first_input",
+    "logged", "named", "calls", "reductions", "sent_messages", "sealed_messages", "shared", "shared_tokens",
+    "declined", "growth", "kept", "model_switched", "reframed", "recalled", "leading", "newest_input", "first_input",
 )  # fmt: skip
-_CONTEXT: Final = ("session", "system", "tools", "response_format", "model", "turn", "step", "execution_id")
+_CONTEXT: Final = ("session", "system", "forms", "tools", "response_format", "model", "turn", "step", "execution_id")
 # Results may still come for the newest calls.
 _RECENT: Final = 200
 
@@ -44,10 +49,10 @@ class _Ledger(msgspec.Struct, frozen=True):
     read: dict[str, str]
     written: dict[str, str]
     open_errors: dict[str, Failure]
-    failures: list[Failure]
+    failures: tuple[Failure, ...]
     retried: list[str]
     stale: list[str]
-    decisions: list[Note]
+    decisions: tuple[Note, ...]
     plan: Note | None
 
 
@@ -59,10 +64,14 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
     recent: list[ToolCall]
     plain: dict[str, Any]
     pins: list[str]
-    lost_errors: list[str]
+    asked: dict[str, int]
+    rewritten: dict[int, Message]
+    lost_errors: tuple[str, ...]
+    selection: Selection | None
     sent: Sent | None
+    counted: dict[int, int]
     usage: Usage | None
-    calibration: int
+    calibration: tuple[Sample, ...]
     summary: SummaryRecorded | None
     reflections: tuple[ReflectionRecorded, ...]
     model: str | None
@@ -72,7 +81,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
     uses: dict[str, tuple[float, int]]
     frontier: int
     staying: list[int]
-    places: dict[str, list[tuple[int, int]]]
+    places: dict[str, tuple[tuple[int, int], ...]]
 
 
 # What is in a checkpoint is part of its name, so that nobody needs to remember that it changed.
@@ -87,40 +96,46 @@ def checkpoint_name(counter: TokenCounter) -> str:
     return f"{FOLD_VERSION}-{_SHAPE:08x}:{counter.name}"
 
 
-def checkpoint_of(context: AgentContext, timeline: Timeline) -> bytes:
-    """The timeline of a snapshot, which must be the whole of its log, as bytes."""
-    mender, ledger, evidence = timeline.mender, timeline.ledger, timeline.evidence
+def checkpoint_of(context: AgentContext, projector: Projector) -> bytes:
+    """The projector of a snapshot, which must be the whole of its log, as bytes."""
+    timeline = projector.timeline(context)
+    mender, ledger, working = timeline.mender, timeline.ledger.ledger(), timeline.working.working_set()
+    evidence = timeline.evidence
     state = _State(
         length=timeline.length,
         message_count=timeline.message_count,
-        context={name: getattr(context, name) for name in _CONTEXT},
+        context={**{name: getattr(context, name) for name in _CONTEXT}, "forms": dict(context.forms)},
         begun=context.begun,
         recent=context.log.recent_calls(max(_RECENT, sum(map(len, mender.open.values())))),
         plain={name: getattr(timeline, name) for name in _PLAIN},
-        pins=list(timeline.pins),
+        pins=list(timeline.pins.current),
+        asked=timeline.asked.current,
+        rewritten=timeline.rewritten.current,
         lost_errors=timeline.lost_errors,
+        selection=timeline.selection,
         sent=timeline.sent,
+        counted=timeline.counted.current,
         usage=timeline.usage,
-        calibration=timeline.calibration.ratio,
+        calibration=timeline.calibration.samples,
         summary=timeline.summary,
         reflections=timeline.reflections,
         model=timeline.model,
-        mender=_Mender(mender.items, mender.sealed, mender.left_out, mender.open, mender.used),
+        mender=_Mender(mender.items, mender.sealed, dict(mender.left_out), mender.open, mender.used),
         ledger=_Ledger(
-            ledger.read, ledger.written, ledger.open_errors, ledger.failures,
+            dict(ledger.read), dict(ledger.written), dict(ledger.open_errors), ledger.failures,
             list(ledger.retried), list(ledger.stale), ledger.decisions, ledger.plan,
         ),
-        step=timeline.working.step,
-        uses=timeline.working.uses,
+        step=working.step,
+        uses=dict(working.uses),
         frontier=evidence.frontier,
         staying=sorted(evidence.staying),
-        places=evidence.places_of,
+        places=dict(evidence.places_of),
     )  # fmt: skip
     return msgspec.msgpack.encode(state)
 
 
-def resumed(data: bytes, archive: Archive, counter: TokenCounter) -> AgentContext:
-    """The snapshot that a checkpoint was made of; the log before it stays in the archive."""
+def resumed(data: bytes, archive: Archive, counter: TokenCounter) -> tuple[AgentContext, Projector]:
+    """The snapshot that a checkpoint was made of, and its projector; the log before it stays in the archive."""
     try:
         state = _decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -128,9 +143,9 @@ def resumed(data: bytes, archive: Archive, counter: TokenCounter) -> AgentContex
     log = Log(archive=archive, base=state.length, message_base=state.message_count, calls=state.recent)
     timeline = Timeline(counter, log)
     _fill(timeline, state)
-    log.memo["timeline", counter.name] = timeline
     fields: dict[str, Any] = {**state.context, "tools": tuple(state.context["tools"])}
-    return AgentContext(log=log, length=state.length, message_count=state.message_count, begun=state.begun, **fields)
+    context = AgentContext(log=log, length=state.length, message_count=state.message_count, begun=state.begun, **fields)
+    return context, Projector(counter, timeline)
 
 
 def _fill(timeline: Timeline, state: _State) -> None:
@@ -138,21 +153,27 @@ def _fill(timeline: Timeline, state: _State) -> None:
     for name in _PLAIN:
         setattr(timeline, name, state.plain[name])
     timeline.recalled = tuple(timeline.recalled)
-    timeline.pins = dict.fromkeys(state.pins)
-    timeline.lost_errors = state.lost_errors
+    timeline.pins = Shared(dict.fromkeys(state.pins))
+    timeline.lost_errors, timeline.selection = state.lost_errors, state.selection
+    timeline.asked, timeline.rewritten = Shared(state.asked), Shared(state.rewritten)
     timeline.sent, timeline.usage, timeline.summary = state.sent, state.usage, state.summary
+    timeline.counted = Shared(state.counted)
     timeline.reflections = state.reflections
-    timeline.calibration = Calibration(ratio=state.calibration)
+    timeline.calibration = Calibration(samples=state.calibration)
     timeline.model = state.model
-    mender = timeline.mender
-    mender.items = state.mender.items
-    mender.tokens = sum(item.tokens for item in mender.items)
-    mender.sealed, mender.left_out = state.mender.sealed, state.mender.left_out
-    mender.open, mender.used = state.mender.open, state.mender.used
-    for name in ("read", "written", "open_errors", "failures", "decisions", "plan"):
-        setattr(timeline.ledger, name, getattr(state.ledger, name))
-    timeline.ledger.retried = dict.fromkeys(state.ledger.retried)
-    timeline.ledger.stale = dict.fromkeys(state.ledger.stale)
-    timeline.working.step, timeline.working.uses = state.step, state.uses
-    timeline.evidence.frontier, timeline.evidence.staying = state.frontier, frozenset(state.staying)
-    timeline.evidence.places_of = state.places
+    mender, ledger = state.mender, state.ledger
+    timeline.mender.resume(mender.items, mender.sealed, left_out=mender.left_out, open=mender.open, used=mender.used)
+    timeline.ledger = LedgerBuilder(
+        Ledger(
+            read=ledger.read,
+            written=ledger.written,
+            open_errors=ledger.open_errors,
+            failures=ledger.failures,
+            retried=dict.fromkeys(ledger.retried),
+            stale=dict.fromkeys(ledger.stale),
+            decisions=ledger.decisions,
+            plan=ledger.plan,
+        )
+    )
+    timeline.working = WorkingSetBuilder(WorkingSet(state.step, state.uses))
+    timeline.evidence = EvidenceIndex(frontier=state.frontier, staying=frozenset(state.staying), places_of=state.places)

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from foveate.log.messages import Message, MessageMeta, Text, text_message
+from foveate.log.quoting import quote_attempt
 from foveate.views.ledger import error_line
 
 _SHOWN: Final = 160
@@ -52,6 +53,6 @@ def _settled(said: list[Message]) -> set[str]:
 
 
 def _one_line(message: Message) -> str:
-    what = message.meta.attempt or message.meta.tool_name or "tool"
+    what = quote_attempt(message.meta.attempt or message.meta.tool_name or "tool")
     line = f"{what} {message.meta.outcome}: {error_line(message.text)}"
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple
+
+import msgspec
 
 from foveate.errors import ConfigError
 from foveate.log.items import Item
 from foveate.log.messages import Message
-from foveate.views.timeline import Timeline
+from foveate.log.rewriting import Rewrite, rewrite_message
+from foveate.views.ledger import Ledger
+from foveate.views.projection import Projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,18 @@ class Draft:
         """A draft of other items; the same draft if nothing changed."""
         items = tuple(items)
         return self if items == self.items else Draft(items)
+
+    def with_text(self, rewrite: Rewrite) -> Draft:
+        """The draft with every text in it put through a function; the same draft if that changes nothing."""
+        return self.with_items(_rewritten(item, rewrite) for item in self.items)
+
+
+def _rewritten(item: Item, rewrite: Rewrite) -> Item:
+    message = rewrite_message(item.message, rewrite)
+    lines = tuple(msgspec.structs.replace(line, text=rewrite(line.text)) for line in item.lines)
+    if message is item.message and lines == item.lines:
+        return item
+    return msgspec.structs.replace(item, message=message, lines=lines)
 
 
 class Group(NamedTuple):
@@ -80,6 +96,7 @@ class Shares:
     ledger: float = 0.03
     recall: float = 0.04
     output: float = 1.0
+    recipe_name: ClassVar[str] = "shares@1"
 
     def __post_init__(self) -> None:
         for name in ("tail", "tail_cap", "digests", "users", "answers", "steps", "ledger", "recall", "output"):
@@ -97,17 +114,24 @@ class PassContext:
     limit: int
     low: int
     number: int
-    timeline: Timeline
+    timeline: Projection
     owed: int = 0
+    # The tokens that shares are of, where a reduction is asked for long before the limit.
+    scale: int | None = None
     # Messages that the request still shows as they were said; the others may have to be read from a store.
     shown: Mapping[int, Message] = field(default_factory=dict)
+    # Messages that request passes changed in this compile, and a ledger that knows of it.
+    rewritten: Mapping[int, Message] = field(default_factory=dict)
+    ledger_now: Ledger | None = None
+    # What of the last turns no pass may touch.
+    kept: frozenset[str] = frozenset()
     shares: Shares = field(default_factory=Shares)
     running: str | None = None
     recall_tool: str | None = None
 
     def part(self, share: float) -> int:
         """The tokens that a share of the budget comes to."""
-        return part_of(share, max(0, self.limit - self.owed))
+        return part_of(share, max(0, (self.limit if self.scale is None else self.scale) - self.owed))
 
     def count(self, text: str) -> int:
         """The tokens of a text."""
@@ -118,11 +142,16 @@ class PassContext:
         return self.timeline.count(message)
 
     def said(self, order: int) -> Message:
-        """The message at a position of the log, as it was recorded."""
-        return self.shown.get(order) or self.timeline.message(order)
+        """The message at a position of the log, as it was recorded or as request passes left it."""
+        return self.rewritten.get(order) or self.shown.get(order) or self.timeline.message(order)
 
     @property
-    def pins(self) -> dict[str, None]:
+    def ledger(self) -> Ledger:
+        """What is noted of the log, as far as requests may show it."""
+        return self.timeline.ledger if self.ledger_now is None else self.ledger_now
+
+    @property
+    def pins(self) -> Mapping[str, None]:
         """Ids of messages that stay verbatim."""
         return self.timeline.pins
 
@@ -132,7 +161,7 @@ class PassContext:
         return self.timeline.newest_input
 
     def must_keep(self, group: Group) -> bool:
-        """Whether a group must stay: framing, pinned, or the newest input is in it."""
+        """Whether a group must stay: framing, the newest input, something pinned or of the last turns is in it."""
         return any(self.must_keep_item(item) for item in group.items)
 
     def must_keep_item(self, item: Item) -> bool:
@@ -141,6 +170,7 @@ class PassContext:
         return (
             item.id in timeline.pins
             or item.id == timeline.newest_input
+            or item.id in self.kept
             or (item.message.role == "system" and item.order < timeline.leading)
         )
 
@@ -155,29 +185,6 @@ def part_of(share: float, limit: int) -> int:
     if limit <= _REFERENCE:
         return int(share * limit)
     return int(share * _REFERENCE * math.pow(limit / _REFERENCE, _GROWTH))
-
-
-class Pass(Protocol):
-    """One stage: a pure function from draft to draft, with a name for the trace.
-
-    It may also have `needed(draft, ctx) -> bool`; without it, it runs while the draft is above the low mark.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft: ...
-
-
-PlainPass = Callable[[Draft, PassContext], Draft]
-
-
-def pass_name(stage: Pass | PlainPass) -> str:
-    """The name of a pass, or of a plain function used as one."""
-    name = getattr(stage, "name", None) or getattr(stage, "__name__", None)
-    if not name:
-        raise ConfigError(f"a pass needs a name, {stage!r} has none; give it a `name` attribute")
-    return str(name)
 
 
 def tail_start(draft: Draft, ctx: PassContext) -> int:
@@ -196,7 +203,7 @@ def tail_start(draft: Draft, ctx: PassContext) -> int:
         size = sum(min(item.tokens, ctx.large) if item.message.role == "tool" else item.tokens for item in group.items)
         enough = tokens + size > cap or (exchanges >= shares.exchanges and tokens >= wanted)
         # What was recalled for the newest input stays with it, or it would go before any request showed it.
-        if tokens and enough and group.id != f"{ctx.newest_input}.recall":
+        if tokens and enough and group.head.anchor != ctx.newest_input:
             break
         start, tokens = group.start, tokens + size
         exchanges += group.head.message.role == "assistant"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from itertools import islice
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from typing import Final, NamedTuple, TypeVar
 
 from foveate.log.items import Item
 from foveate.log.messages import Message, Text, ToolCall, ToolResult
@@ -21,6 +22,12 @@ _LONG: Final = 200
 _SEGMENT: Final = re.compile(r".{1,160}(?=[\s,;])|.{1,160}")
 _MAX_TEXT: Final = 400_000
 
+Place = tuple[int, int]
+"""Where a line stands: the position of its message in the log, and its number there."""
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
 
 class EvidenceLine(NamedTuple):
     """A line of a message with the entities in it."""
@@ -31,28 +38,29 @@ class EvidenceLine(NamedTuple):
     entities: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceIndex:
     """Where the entities of evicted messages stood, newest places first to be found."""
 
-    __slots__ = ("_read", "frontier", "places_of", "staying")
+    # Of the messages before `frontier` only those `staying` are still shown as they were said.
+    frontier: int = 0
+    staying: frozenset[int] = frozenset()
+    places_of: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
+    # A memo of the lines of messages read lately, which nothing but the message decides: whoever reads one may add it.
+    read: dict[int, tuple[EvidenceLine, ...]] = field(default_factory=dict, repr=False, compare=False)
 
-    def __init__(self) -> None:
-        # Of the messages before `frontier` only those `staying` are still shown as they were said.
-        self.frontier = 0
-        self.staying: frozenset[int] = frozenset()
-        self.places_of: dict[str, list[tuple[int, int]]] = {}
-        self._read: dict[int, list[EvidenceLine]] = {}
-
-    def lines(self, message: Message, order: int) -> list[EvidenceLine]:
+    def lines(self, message: Message, order: int) -> tuple[EvidenceLine, ...]:
         """The lines of a message that name something."""
-        found = self._read.get(order)
+        found = self.read.get(order)
         if found is None:
-            found = self._read[order] = list(evidence_lines(message, order))
+            found = self.read[order] = tuple(evidence_lines(message, order))
         return found
 
-    def add_evicted(self, before: list[Item], after: Iterable[Item], said: Callable[[int], Message], room: int) -> None:
-        """Index the messages that stood in `before` and not in `after`, newest first, up to `room` characters."""
-        staying = frozenset(item.order for item in after if not item.is_digest and item.fate == "verbatim")
+    def with_evicted(
+        self, before: Sequence[Item], after: Iterable[Item], said: Callable[[int], Message], room: int
+    ) -> EvidenceIndex:
+        """The index with the messages that stood in `before` and not in `after`, the newest `room` characters."""
+        staying = frozenset(item.order for item in after if item.is_as_said)
         evicted = [
             item.order
             for item in before
@@ -62,32 +70,46 @@ class EvidenceIndex:
         while first and room > 0:
             first -= 1
             room -= size_of(said(evicted[first]))
-        self.staying = staying
-        self.frontier = max([self.frontier, *(item.order + 1 for item in before)])
-        for order in evicted[first:]:
-            self._index(self.lines(said(order), order))
-        # A memo of what was read lately; all of it would double the log.
-        for order in list(islice(self._read, max(0, len(self._read) - _REMEMBERED))):
-            del self._read[order]
+        lines = {order: self.lines(said(order), order) for order in evicted[first:]}
+        return EvidenceIndex(
+            frontier=max([self.frontier, *(item.order + 1 for item in before)]),
+            staying=staying,
+            places_of=_with_places(self.places_of, lines.values()) if lines else self.places_of,
+            # Those of all messages would double the log.
+            read=_newest(self.read.copy(), _REMEMBERED),
+        )
 
-    def _index(self, lines: list[EvidenceLine]) -> None:
-        for line in lines:
-            for entity in line.entities:
-                # Behind all others: the first is the one longest not seen.
-                places = self.places_of.pop(entity, [])
-                places.append((line.order, line.part))
-                del places[:-_PLACES]
-                self.places_of[entity] = places
-        for entity in list(islice(self.places_of, max(0, len(self.places_of) - _ENTITIES))):
-            del self.places_of[entity]
+    def without(self, order: int) -> EvidenceIndex:
+        """The index without the lines of a message that says something else by now; they are read anew."""
+        if order not in self.read:
+            return self
+        return replace(self, read={one: lines for one, lines in self.read.items() if one != order})
 
     def is_evicted(self, order: int) -> bool:
         """Whether the message at a position of the log was evicted before."""
         return order < self.frontier and order not in self.staying
 
-    def places(self, entity: str) -> list[tuple[int, int]]:
+    def places(self, entity: str) -> tuple[Place, ...]:
         """The newest places (message position, line) at which an evicted message names an entity."""
-        return self.places_of.get(entity, [])
+        return self.places_of.get(entity, ())
+
+
+def _with_places(
+    places_of: Mapping[str, tuple[Place, ...]], lines: Iterable[tuple[EvidenceLine, ...]]
+) -> dict[str, tuple[Place, ...]]:
+    places_by_entity = dict(places_of)
+    for line in chain.from_iterable(lines):
+        for entity in line.entities:
+            # Behind all others: the first is the one longest not seen.
+            places = places_by_entity.pop(entity, ())
+            places_by_entity[entity] = (*places, (line.order, line.part))[-_PLACES:]
+    return _newest(places_by_entity, _ENTITIES)
+
+
+def _newest(entries: dict[Key, Value], most: int) -> dict[Key, Value]:
+    for key in list(islice(entries, max(0, len(entries) - most))):
+        del entries[key]
+    return entries
 
 
 def evidence_lines(message: Message, order: int) -> Iterable[EvidenceLine]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from foveate.log.messages import Message, Text, ToolCall
+from foveate.views.sharing import Shared
+
+Value = TypeVar("Value")
 
 DECISION: Final = re.compile(
     r"\b(?:decided|decision|we(?:'ll| will) use|let's use|instead of|must not|must never|never|always|do not|don't|"
@@ -24,6 +28,7 @@ _MAX_DECISIONS: Final = 40
 _MAX_FAILURES: Final = 40
 _MAX_SENTENCE: Final = 240
 _MAX_ENTRIES: Final = 10_000
+_LONG_TEXT: Final = 20_000
 
 
 class Failure(NamedTuple):
@@ -44,19 +49,68 @@ class Note(NamedTuple):
     text: str
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
     """Files read and written, decisions, errors still open, attempts that failed, the plan."""
 
-    read: dict[str, str] = field(default_factory=dict)
-    written: dict[str, str] = field(default_factory=dict)
-    open_errors: dict[str, Failure] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
+    read: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
+    open_errors: Mapping[str, Failure] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
     # Ids without a value: sets that know their oldest.
-    retried: dict[str, None] = field(default_factory=dict)
-    stale: dict[str, None] = field(default_factory=dict)
-    decisions: list[Note] = field(default_factory=list)
+    retried: Mapping[str, None] = field(default_factory=dict)
+    stale: Mapping[str, None] = field(default_factory=dict)
+    decisions: tuple[Note, ...] = ()
     plan: Note | None = None
+
+    def rewritten(self, messages: Iterable[tuple[Message, Message]]) -> Ledger:
+        """The ledger as it is once messages say something else; each as it was and as it is."""
+        builder = LedgerBuilder(self)
+        for before, after in messages:
+            builder.rewrite(before, after)
+        return builder.ledger()
+
+    def is_open(self, message_id: str) -> bool:
+        """Whether a failed execution is still unsettled."""
+        return any(failure.message_id == message_id for failure in self.open_errors.values())
+
+    def said_of(self, message_id: str) -> str:
+        """What went wrong in a failed execution, in one line."""
+        return next((failure.text for failure in self.failures if failure.message_id == message_id), "no details kept")
+
+
+class LedgerBuilder:
+    """Keeps a ledger up message by message."""
+
+    __slots__ = ("_decisions", "_failures", "_open_errors", "_plan", "_read", "_retried", "_stale", "_written")
+
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        ledger = ledger or Ledger()
+        self._read = Shared(dict(ledger.read))
+        self._written = Shared(dict(ledger.written))
+        self._open_errors = Shared(dict(ledger.open_errors))
+        self._failures = ledger.failures
+        self._retried = Shared(dict(ledger.retried))
+        self._stale = Shared(dict(ledger.stale))
+        self._decisions = ledger.decisions
+        self._plan = ledger.plan
+
+    def ledger(self) -> Ledger:
+        """The ledger as it is now."""
+        return Ledger(
+            read=self._read.snapshot(),
+            written=self._written.snapshot(),
+            open_errors=self._open_errors.snapshot(),
+            failures=self._failures,
+            retried=self._retried.snapshot(),
+            stale=self._stale.snapshot(),
+            decisions=self._decisions,
+            plan=self._plan,
+        )
+
+    def open_error_ids(self) -> list[str]:
+        """The messages of executions that failed and are not settled."""
+        return [failure.message_id for failure in self._open_errors.current.values()]
 
     def feed(self, message: Message, order: int) -> None:
         """Take one recorded message."""
@@ -70,65 +124,102 @@ class Ledger:
 
     def resolve(self, message_id: str) -> None:
         """Settle an error by hand."""
-        for attempt, failure in list(self.open_errors.items()):
+        errors = self._open_errors.own()
+        for attempt, failure in list(errors.items()):
             if failure.message_id == message_id:
-                del self.open_errors[attempt]
+                del errors[attempt]
 
-    def is_open(self, message_id: str) -> bool:
-        """Whether a failed execution is still unsettled."""
-        return any(failure.message_id == message_id for failure in self.open_errors.values())
+    def rewrite(self, before: Message, after: Message) -> None:
+        """Say of a message what it says by now, wherever something was noted of it."""
+        for old, new in _renamed(before, after):
+            for entries in (self._read, self._written):
+                if entries.current.get(old) == before.id:
+                    own = entries.own()
+                    own[new] = own.pop(old)
+        attempt, text = after.meta.attempt or after.id, error_line(after.text)
 
-    def said_of(self, message_id: str) -> str:
-        """What went wrong in a failed execution, in one line."""
-        return next((failure.text for failure in self.failures if failure.message_id == message_id), "no details kept")
+        def told(failure: Failure) -> Failure:
+            return failure._replace(attempt=attempt, text=text) if failure.message_id == after.id else failure
+
+        if any(failure.message_id == after.id for failure in self._failures):
+            # Which attempt it was is still known by its own name: a later one settles it.
+            errors = self._open_errors.own()
+            errors.update({own: told(failure) for own, failure in errors.items()})
+            self._failures = tuple(map(told, self._failures))
+        if self._plan is not None and self._plan.message_id == after.id:
+            self._plan = next((Note(after.id, self._plan.order, call.arguments) for call in after.calls[-1:]), None)
+        places = [at for at, note in enumerate(self._decisions) if note.message_id == after.id]
+        if places:
+            noted = _decisions(after, self._decisions[places[0]].order)
+            self._decisions = (*self._decisions[: places[0]], *noted, *self._decisions[places[-1] + 1 :])
 
     def _feed_result(self, message: Message, order: int) -> None:
         meta = message.meta
         attempt = meta.attempt or message.id
         if meta.outcome in (None, "ok"):
-            self.open_errors.pop(attempt, None)
-            if not meta.partial:
-                known = (self.read[one] for one in (*meta.reads, *meta.writes) if one in self.read)
-                self.stale.update(dict.fromkeys(known))
-                _keep_newest(self.stale)
-            for resource in meta.reads:
-                self.read.pop(resource, None)
-                self.read[resource] = message.id
-            _keep_newest(self.read)
-            for resource in meta.writes:
-                self.written.pop(resource, None)
-                self.written[resource] = message.id
-            _keep_newest(self.written)
+            if attempt in self._open_errors.current:
+                del self._open_errors.own()[attempt]
+            self._feed_resources(message)
             return
         failure = Failure(attempt, message.id, order, str(meta.outcome), error_line(message.text))
-        previous = self.open_errors.pop(attempt, None)
+        errors = self._open_errors.own()
+        previous = errors.pop(attempt, None)
         if previous is not None:
-            self.retried[previous.message_id] = None
-            _keep_newest(self.retried)
-        self.open_errors[attempt] = failure
-        if len(self.open_errors) > MAX_OPEN_ERRORS:
+            _add(self._retried, [previous.message_id], None)
+        errors[attempt] = failure
+        if len(errors) > MAX_OPEN_ERRORS:
             # An error that nobody came back to while so many others arose has lapsed.
-            del self.open_errors[next(iter(self.open_errors))]
-        self.failures.append(failure)
-        del self.failures[:-_MAX_FAILURES]
+            del errors[next(iter(errors))]
+        self._failures = (*self._failures, failure)[-_MAX_FAILURES:]
+
+    def _feed_resources(self, message: Message) -> None:
+        meta = message.meta
+        if not meta.partial:
+            read = self._read.current
+            _add(self._stale, [read[one] for one in (*meta.reads, *meta.writes) if one in read], None)
+        _add_newest(self._read, meta.reads, message.id)
+        _add_newest(self._written, meta.writes, message.id)
 
     def _feed_words(self, message: Message, order: int) -> None:
         for part in message.parts:
-            if isinstance(part, Text):
-                if len(part.text) < 20_000 and DECISION.search(part.text):
-                    self._note_decisions(part.text, message.id, order)
-            elif isinstance(part, ToolCall) and message.meta.plan:
-                self.plan = Note(message.id, order, part.arguments)
-
-    def _note_decisions(self, text: str, message_id: str, order: int) -> None:
-        for line in text.splitlines():
-            sentence = line.strip()
-            if len(sentence) <= _MAX_SENTENCE and DECISION.search(sentence):
-                self.decisions.append(Note(message_id, order, sentence))
-        del self.decisions[:-_MAX_DECISIONS]
+            if isinstance(part, ToolCall) and message.meta.plan:
+                self._plan = Note(message.id, order, part.arguments)
+        self._decisions = (*self._decisions, *_decisions(message, order))[-_MAX_DECISIONS:]
 
 
-def _keep_newest(entries: dict[str, Any]) -> None:
+def _decisions(message: Message, order: int) -> Iterator[Note]:
+    """The sentences of a message that decide something."""
+    for part in message.parts:
+        if isinstance(part, Text) and len(part.text) < _LONG_TEXT and DECISION.search(part.text):
+            for line in part.text.splitlines():
+                sentence = line.strip()
+                if len(sentence) <= _MAX_SENTENCE and DECISION.search(sentence):
+                    yield Note(message.id, order, sentence)
+
+
+def _renamed(before: Message, after: Message) -> Iterator[tuple[str, str]]:
+    """The resources that a message named otherwise before."""
+    for old, new in ((before.meta.reads, after.meta.reads), (before.meta.writes, after.meta.writes)):
+        yield from ((one, other) for one, other in zip(old, new, strict=False) if one != other)
+
+
+def _add_newest(entries: Shared[dict[str, Value]], keys: Sequence[str], value: Value) -> None:
+    """Set entries that are the newest then, also if they were there before."""
+    own = entries.own() if keys else {}
+    for key in keys:
+        own.pop(key, None)
+        own[key] = value
+    _forget_oldest(own)
+
+
+def _add(entries: Shared[dict[str, Value]], keys: Sequence[str], value: Value) -> None:
+    """Set entries; one that was there before stays in its place."""
+    own = entries.own() if keys else {}
+    own.update(dict.fromkeys(keys, value))
+    _forget_oldest(own)
+
+
+def _forget_oldest(entries: dict[str, Value]) -> None:
     # What a ledger shows are the newest few; in years of one session the rest would only be carried along.
     while len(entries) > _MAX_ENTRIES:
         del entries[next(iter(entries))]

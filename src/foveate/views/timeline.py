@@ -1,16 +1,18 @@
-"""The timeline: the left fold of a log's events into what stands in a request right now."""
+"""The timeline: the left fold of a log's events, which hands out a projection wherever it stands.
+
+Private to whoever owns it: what it hands out never changes, what it is itself changes with every event.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from foveate.budget.accounting import Precounted, message_tokens
 from foveate.budget.calibrate import Calibration
 from foveate.budget.tokens import TokenCounter
-from foveate.log.context import AgentContext, Log, Messages
+from foveate.log.context import Log
 from foveate.log.events import (
+    ON_REQUEST,
     CallRecorded,
     DiagnosticRecorded,
     ErrorResolved,
@@ -28,9 +30,20 @@ from foveate.log.events import (
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.views.evidence import EvidenceIndex
-from foveate.views.ledger import Ledger
+from foveate.views.ledger import LedgerBuilder
 from foveate.views.mending import Mender
-from foveate.views.working_set import WorkingSet
+from foveate.views.projection import (
+    Projection,
+    Selection,
+    Sent,
+    SentPrefix,
+    Usage,
+    common_prefix,
+    numbered,
+    position_in,
+)
+from foveate.views.sharing import Shared
+from foveate.views.working_set import WorkingSetBuilder
 
 # Characters indexed for each token that a reduction leaves: of a log taken in at once, only the newer part.
 _INDEXED: Final = 40
@@ -41,56 +54,45 @@ _STRETCH: Final = 5_000
 # How many messages without content are remembered as such; to explain them, nothing else needs it.
 _LEFT_OUT: Final = 1_000
 _REFLECTIONS: Final = 3
-
-
-class Sent(NamedTuple):
-    """The last recorded call: what it had, and when."""
-
-    number: int
-    tokens: int
-    predicted: int
-    now: float | None
-    items: int
-
-
-@dataclass(slots=True)
-class Usage:
-    """What the provider said of the last call."""
-
-    input_tokens: int
-    cached_tokens: int | None
+# For how many of the newest calls a report is still compared with our count: several may be open at once.
+_OPEN_CALLS: Final = 64
 
 
 class Timeline:
     """Everything a compile needs to know of a log, kept up event by event."""
 
     def __init__(self, counter: TokenCounter, log: Log) -> None:
-        self.counter = Precounted(counter)
+        self.counter = counter
+        self._counting = Precounted(counter)
         self.length = 0
         self.message_count = 0
         self.logged = 0
-        self._log = log
+        self.log = log
         # How many messages are not named after their place; where those stand that came since the log was opened.
         self.named = 0
         self._positions: dict[str, int] = {}
         self.mender = Mender(self.count)
-        self.ledger = Ledger()
-        self.working = WorkingSet()
+        self.ledger = LedgerBuilder()
+        self.working = WorkingSetBuilder()
         self.evidence = EvidenceIndex()
-        self.pins: dict[str, None] = {}
+        self.pins = Shared[dict[str, None]]({})
         self.calls = 0
         self.reductions = 0
-        self.epoch = 0
         self.sent: Sent | None = None
+        # Tokens of the newest calls by their numbers, as we counted them.
+        self.counted = Shared[dict[int, int]]({})
         self.sent_messages = 0
+        # How many messages there were when the items were last fixed; the others are still mended.
+        self.sealed_messages = 0
+        # How many messages each request pass has seen, and what it changed, by place in the log.
+        self.asked = Shared[dict[str, int]]({})
+        self.rewritten = Shared[dict[int, Message]]({})
         self.shared = 0
         self.shared_tokens = 0
         self.declined = 0
         self.growth = 0
         self.kept = 0
-        self.lost_errors: list[str] = []
-        # Values that later stages derive from the items and bring up to date with them.
-        self.memo: dict[str, Any] = {}
+        self.lost_errors: tuple[str, ...] = ()
         self.usage: Usage | None = None
         self.model_switched = False
         self.reframed = False
@@ -98,69 +100,109 @@ class Timeline:
         self.summary: SummaryRecorded | None = None
         # The newest few; older ones have had their effect or never will.
         self.reflections: tuple[ReflectionRecorded, ...] = ()
-        # Inputs that passages were looked up for; only the newest is ever asked for.
         self.recalled: tuple[str, ...] = ()
+        self.selection: Selection | None = None
         self.leading = 0
         self.newest_input: str | None = None
         self.first_input: str | None = None
         self.model: str | None = None
+        # What the compiler of a call offered, and where the ids of sealed items stand; for the items as they are now.
+        self._prefix: SentPrefix | None = None
+        self._ids: dict[str, int] = {}
+        self._indexed = 0
 
-    @property
-    def said(self) -> Messages:
-        """The messages as they were recorded."""
-        return Messages(self._log, self.message_count)
+    def projection(self) -> Projection:
+        """What the events so far come to."""
+        self._index_ids()
+        return Projection(
+            log=self.log,
+            length=self.length,
+            message_count=self.message_count,
+            counter=self.counter,
+            logged=self.logged,
+            mender=self.mender.mended(),
+            ledger=self.ledger.ledger(),
+            working=self.working.working_set(),
+            evidence=self.evidence,
+            pins=self.pins.snapshot(),
+            calls=self.calls,
+            reductions=self.reductions,
+            sent=self.sent,
+            counted=self.counted.snapshot(),
+            sent_messages=self.sent_messages,
+            sealed_messages=self.sealed_messages,
+            asked=self.asked.snapshot(),
+            rewritten=self.rewritten.snapshot(),
+            shared=self.shared,
+            shared_tokens=self.shared_tokens,
+            declined=self.declined,
+            kept=self.kept,
+            growth=self.growth,
+            lost_errors=self.lost_errors,
+            usage=self.usage,
+            model=self.model,
+            model_switched=self.model_switched,
+            reframed=self.reframed,
+            calibration=self.calibration,
+            summary=self.summary,
+            reflections=self.reflections,
+            recalled=self.recalled,
+            selection=self.selection,
+            leading=self.leading,
+            newest_input=self.newest_input,
+            first_input=self.first_input,
+            prefix=self._prefix,
+            named=self.named,
+            positions=self._positions,
+            item_ids=self._ids,
+        )
 
     def message(self, order: int) -> Message:
-        """The message at a position of the log, as it was recorded."""
-        return self._log.message(order)
+        """The message at a position of the log as requests may show it: as it was said, or as it was rewritten."""
+        return self.rewritten.current.get(order) or self.log.message(order)
 
-    def prefetch(self, orders: Iterable[int]) -> None:
-        """Have the messages at hand that will be asked for: one by one they would be a query each."""
-        self._log.prefetch(orders)
+    def advance(self, length: int, offered: SentPrefix | None = None) -> None:
+        """Take the events up to `length` that were not taken yet.
 
-    def advance(self, length: int) -> None:
-        """Take the events up to `length` that were not taken yet."""
+        `offered` is what the compile of a call among them found out; it is that call's if the hash of the request is.
+        """
         if length - self.length < _MANY:
-            for event in self._log.events(self.length, length):
-                self._take(event.body)
+            for event in self.log.events(self.length, length):
+                self._take(event.body, offered)
             self.length = length
             return
         # In stretches: what is counted ahead is held in memory.
         for first in range(self.length, length, _STRETCH):
-            bodies = [event.body for event in self._log.events(first, min(length, first + _STRETCH))]
-            self.counter.prepare(body.message for body in bodies if isinstance(body, MessageAppended))
+            bodies = [event.body for event in self.log.events(first, min(length, first + _STRETCH))]
+            self._counting.prepare(body.message for body in bodies if isinstance(body, MessageAppended))
             for body in bodies:
-                self._take(body)
-            self.counter.forget()
+                self._take(body, offered)
+            self._counting.forget()
         self.length = length
 
     def count(self, message: Message) -> int:
         """The tokens of a message in a request."""
-        return message_tokens(message, self.counter)
-
-    def tokens_of(self, items: list[Item]) -> int:
-        """The tokens of items; known without adding them up if they are the current ones."""
-        return self.mender.tokens if items is self.mender.items else sum(item.tokens for item in items)
+        return message_tokens(message, self._counting)
 
     def position(self, message_id: str) -> int | None:
         """The place of a message in the log."""
-        known = self._positions.get(message_id)
-        if known is not None:
-            return known
-        order = numbered(message_id)
-        if order is not None and order >= self.message_count:
-            order = None
-        if not self.named or (order is not None and self._log.message(order).id == message_id):
-            return order
-        archive = self._log.archive
-        return archive.position(message_id) if archive is not None else None
+        return position_in(self.log, message_id, self._positions, named=self.named, count=self.message_count)
 
-    def _take(self, body: object) -> None:
+    def _index_ids(self) -> None:
+        """Note where the ids of sealed items stand, and those of the calls in them."""
+        for index in range(self._indexed, self.mender.sealed):
+            item = self.mender.items[index]
+            self._ids.setdefault(item.id, index)
+            for call in item.message.calls:
+                self._ids.setdefault(f"call {call.id}", index)
+        self._indexed = self.mender.sealed
+
+    def _take(self, body: object, offered: SentPrefix | None) -> None:
         match body:
             case MessageAppended(message=message):
                 self._take_message(message)
             case CallRecorded():
-                self._take_call(body)
+                self._take_call(body, offered)
             case ReductionRecorded():
                 self._take_reduction(body)
             case UsageReported():
@@ -171,17 +213,24 @@ class Timeline:
             case SummaryRecorded() | ReflectionRecorded():
                 self._take_thought(body)
             case Pinned(message_id=message_id):
-                self.pins[message_id] = None
+                self.pins.own()[message_id] = None
             case Unpinned(message_id=message_id):
-                self.pins.pop(message_id, None)
+                self.pins.own().pop(message_id, None)
             case ErrorResolved(message_id=message_id):
                 self.ledger.resolve(message_id)
             case FramingSet():
                 self._take_framing(body)
-            case DiagnosticRecorded(code="reduction_declined", subject=subject):
-                self.declined = int(subject or 0)
+            case DiagnosticRecorded(subject=str(number)):
+                self._take_diagnostic(body.code, number)
             case _:
                 return
+
+    def _take_diagnostic(self, code: str, subject: str) -> None:
+        if code == "reduction_declined":
+            self.declined = int(subject or 0)
+        elif code == "call_lost":
+            # Its number was given away, and is not given again.
+            self.calls = max(self.calls, int(subject))
 
     def _take_thought(self, body: SummaryRecorded | ReflectionRecorded) -> None:
         if isinstance(body, SummaryRecorded):
@@ -204,29 +253,41 @@ class Timeline:
         if message.role == "system" and order == self.leading:
             self.leading += 1
         if message.meta.pinned:
-            self.pins[message.id] = None
-        if len(self.mender.left_out) > _LEFT_OUT:
-            oldest = next((one for one in self.mender.left_out if one not in self.pins), None)
-            self.mender.left_out.pop(oldest or "", None)
+            self.pins.own()[message.id] = None
+        self.mender.forget_left_out(_LEFT_OUT, self.pins.current)
         if message.role == "user" and message.id not in self.mender.left_out:
             self.newest_input = message.id
             if self.first_input is None:
                 self.first_input = message.id
 
-    def _take_call(self, body: CallRecorded) -> None:
+    def _take_call(self, body: CallRecorded, offered: SentPrefix | None) -> None:
+        counted = self.counted.own()
+        counted[body.number] = body.tokens
+        if len(counted) > _OPEN_CALLS:
+            del counted[next(iter(counted))]
         if body.override is not None:
             # The history was not sent, so nothing of it is cached by this call.
             self.calls = body.number
+            if body.selected:
+                places = [self.position(message.id) for message in body.override]
+                chosen = frozenset(place for place in places if place is not None)
+                self.selection = Selection(self.message_count, chosen)
             return
+        self.selection = None
         self.mender.seal()
+        self.sealed_messages = self.message_count
+        if body.asked:
+            self.asked.own().update(dict.fromkeys(body.asked, self.message_count))
         self._grow(body)
         self.calls = body.number
-        self.sent = Sent(body.number, body.tokens, body.predicted_cached, body.now, self.mender.sealed)
+        self.sent = Sent(body.number, body.tokens, body.predicted_cached, body.now, self.mender.sealed, body.budget)
         self.sent_messages = self.message_count
         self.shared = self.mender.sealed
         self.shared_tokens = self.mender.tokens
         self.usage = None
         self.model_switched = self.reframed = False
+        is_its = offered is not None and offered.payload_sha256 == body.payload_sha256
+        self._prefix = offered if is_its and offered is not None and offered.count == self.mender.sealed else None
 
     def _grow(self, body: CallRecorded) -> None:
         """Follow how much a call adds, as a smoothed mean; integers, so that it is the same everywhere."""
@@ -236,24 +297,34 @@ class Timeline:
 
     def _take_reduction(self, body: ReductionRecorded) -> None:
         self.mender.seal()
+        self.sealed_messages = self.message_count
+        for message in body.rewritten:
+            self._take_rewritten(message)
         before = self.mender.items
         after = rearranged(before, body)
-        self.evidence.add_evicted(before, after, self._log.message, _INDEXED * body.after)
+        self.evidence = self.evidence.with_evicted(before, after, self.message, _INDEXED * body.after)
         self.shared = min(self.shared, common_prefix(before, after))
         self.shared_tokens = sum(item.tokens for item in before[: self.shared])
-        self.mender.replace(after)
+        self.mender.replace(after, claims=body.claims)
         self.reductions = body.number
-        if body.trigger != "capped":
-            # What was capped as it came in says nothing about when the next rewrite is due.
+        if body.trigger not in ON_REQUEST:
             self.kept = body.after
             self.declined = 0
         shown = {item.id for item in after} | {line.source for item in after for line in item.lines}
-        self.lost_errors = [one.message_id for one in self.ledger.open_errors.values() if one.message_id not in shown]
-        self.epoch += 1
+        self.lost_errors = tuple(one for one in self.ledger.open_error_ids() if one not in shown)
+        self._prefix, self._ids, self._indexed = None, {}, 0
+
+    def _take_rewritten(self, message: Message) -> None:
+        order = self.position(message.id)
+        assert order is not None, "only messages of the log are rewritten"  # noqa: S101
+        self.ledger.rewrite(self.message(order), message)
+        self.rewritten.own()[order] = message
+        self.evidence = self.evidence.without(order)
 
     def _take_usage(self, body: UsageReported) -> None:
+        counted = self.counted.current.get(body.call, 0)
+        self.calibration = self.calibration.observe(counted, body.input_tokens - body.beside_tokens)
         if self.sent is not None and body.call == self.sent.number:
-            self.calibration = self.calibration.observe(self.sent.tokens, body.input_tokens)
             self.usage = Usage(body.input_tokens, body.cached_tokens)
 
     def _take_framing(self, body: FramingSet) -> None:
@@ -261,53 +332,12 @@ class Timeline:
         self.model = body.model
         self.reframed = self.sent is not None
         self.shared = self.shared_tokens = 0
-        self.epoch += 1
-
-
-def timeline_of(context: AgentContext, counter: TokenCounter) -> Timeline:
-    """The timeline of a snapshot; the log keeps it, so that the next snapshot only adds to it."""
-    key = ("timeline", counter.name)
-    timeline: Timeline | None = context.log.memo.get(key)
-    if timeline is None or timeline.length > context.length:
-        timeline = Timeline(counter, context.log)
-        if len(context.log) == context.length:
-            context.log.memo[key] = timeline
-    try:
-        timeline.advance(context.length)
-    except BaseException:
-        # Whoever interrupts it in the middle, be it by a key, must not find half of it the next time.
-        context.log.memo.pop(key, None)
-        raise
-    return timeline
-
-
-def numbered(message_id: str) -> int | None:
-    """The place in the log that an id such as m17 is named after."""
-    number = message_id[1:]
-    return int(number) - 1 if message_id[:1] == "m" and number.isascii() and number.isdigit() else None
-
-
-def with_recalled(items: list[Item], recalled: tuple[RecallRecorded, ...]) -> list[Item]:
-    """The items with passages that were looked up but not recorded yet; for a preview."""
-    for body in recalled:
-        position = next((index for index, item in enumerate(items) if item.id == body.anchor), len(items))
-        items = [*items[:position], body.item, *items[position:]]
-    return items
 
 
 def rearranged(items: list[Item], reduction: ReductionRecorded) -> list[Item]:
     """The items after a recorded reduction."""
     by_id = {item.id: item for item in items}
     result = [by_id[entry.id] if isinstance(entry, Kept) else entry.item for entry in reduction.layout]
-    position = next((index for index, item in enumerate(items) if item.id == reduction.last), -1)
-    return [*result, *items[position + 1 :]]
-
-
-def common_prefix(before: list[Item], after: list[Item]) -> int:
-    """How many items two arrangements begin with in common."""
-    count = 0
-    for one, other in zip(before, after, strict=False):
-        if one is not other:
-            break
-        count += 1
-    return count
+    first = next((index for index, item in enumerate(items) if item.id == reduction.behind), -1) + 1
+    position = next((index for index, item in enumerate(items) if item.id == reduction.last), first - 1)
+    return [*items[:first], *result, *items[position + 1 :]]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
 
 from foveate.log.messages import Message
 from foveate.log.semantics import argument_texts
 from foveate.views.entities import entities
+from foveate.views.sharing import Shared
 
 HALF_LIFE: Final = 18.0
 _IN_USE: Final = 400
@@ -18,58 +21,75 @@ _TIDY: Final = 100
 _FORGOTTEN: Final = 30
 
 
+@dataclass(frozen=True, slots=True)
 class WorkingSet:
     """Decayed counts of the entities used by actions; time is counted in steps of the agent."""
 
-    __slots__ = ("step", "uses")
-
-    def __init__(self) -> None:
-        self.step = 0
-        self.uses: dict[str, tuple[float, int]] = {}
-
-    def feed(self, message: Message) -> None:
-        """Take one recorded message."""
-        if message.role == "assistant":
-            self.step += 1
-            if self.step % _TIDY == 0:
-                self._forget()
-            for call in message.calls:
-                for entity in dict.fromkeys(entities(argument_texts(call.arguments))):
-                    self._use(entity, 1.0)
-        elif message.role == "user":
-            for entity in dict.fromkeys(entities(message.text[:_MAX_INPUT])):
-                self._use(entity, 0.5)
+    step: int = 0
+    # The weight of each entity at its last use and the step of it, in the order of last use.
+    uses: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
     def in_use(self, least: float = 0.1) -> list[str]:
         """The entities in use, most used first."""
         weighed = [(self.weight(entity), entity) for entity in self._recent()]
         return [entity for weight, entity in sorted(weighed, reverse=True)[:_IN_USE] if weight >= least]
 
+    def weight(self, entity: str) -> float:
+        """How much an entity was used of late; 0 if never."""
+        return _faded(self.uses.get(entity), self.step)
+
     def _recent(self) -> list[str]:
-        """Entities used within a few half-lives; `uses` is kept in order of last use."""
+        """Entities used within a few half-lives."""
         oldest = self.step - 4 * HALF_LIFE
         recent: list[str] = []
-        for entity in reversed(self.uses):
-            if self.uses[entity][1] < oldest:
+        for entity, (_, step) in reversed(tuple(self.uses.items())):
+            if step < oldest:
                 break
             recent.append(entity)
         return recent
 
+
+class WorkingSetBuilder:
+    """Keeps a working set up message by message."""
+
+    __slots__ = ("_step", "_uses")
+
+    def __init__(self, working: WorkingSet | None = None) -> None:
+        working = working or WorkingSet()
+        self._step = working.step
+        self._uses = Shared(dict(working.uses))
+
+    def working_set(self) -> WorkingSet:
+        """The working set as it is now."""
+        return WorkingSet(self._step, self._uses.snapshot())
+
+    def feed(self, message: Message) -> None:
+        """Take one recorded message."""
+        if message.role == "assistant":
+            self._step += 1
+            if self._step % _TIDY == 0:
+                self._forget()
+            for call in message.calls:
+                self._use(argument_texts(call.arguments), 1.0)
+        elif message.role == "user":
+            self._use(message.text[:_MAX_INPUT], 0.5)
+
     def _forget(self) -> None:
         """Let go of what weighs nothing any more, so that the set does not grow with the log."""
-        oldest = self.step - _FORGOTTEN * HALF_LIFE
-        for entity in list(takewhile(lambda one: self.uses[one][1] < oldest, self.uses)):
-            del self.uses[entity]
+        oldest = self._step - _FORGOTTEN * HALF_LIFE
+        uses = self._uses.own()
+        for entity in list(takewhile(lambda one: uses[one][1] < oldest, uses)):
+            del uses[entity]
 
-    def _use(self, entity: str, weight: float) -> None:
-        weight += self.weight(entity)
-        self.uses.pop(entity, None)
-        self.uses[entity] = (weight, self.step)
+    def _use(self, text: str, weight: float) -> None:
+        found = dict.fromkeys(entities(text))
+        uses = self._uses.own() if found else {}
+        for entity in found:
+            uses[entity] = (weight + _faded(uses.pop(entity, None), self._step), self._step)
 
-    def weight(self, entity: str) -> float:
-        """How much an entity was used of late; 0 if never."""
-        use = self.uses.get(entity)
-        if use is None:
-            return 0.0
-        weight, step = use
-        return weight * math.exp2((step - self.step) / HALF_LIFE)
+
+def _faded(use: tuple[float, int] | None, now: int) -> float:
+    if use is None:
+        return 0.0
+    weight, step = use
+    return weight * math.exp2((step - now) / HALF_LIFE)

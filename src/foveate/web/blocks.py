@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from foveate.inspect.request import RequestBlock, RequestContents
 from foveate.web.fates import colour
 from foveate.web.links import to_call, to_log
 from foveate.web.replaying import Lens
-from foveate.web.window import Piece, Window
 
 _LONGEST: Final = 100_000
 # As long as the rest together, and the same in every call.
@@ -17,44 +17,44 @@ _RESTORABLE: Final = frozenset({"masked", "trimmed", "superseded", "repaired"})
 
 
 def blocks_of(
-    window: Window, predicted: int, session: str, lens: Lens | None, pins: Mapping[str, bool]
+    contents: RequestContents, predicted: int, session: str, lens: Lens | None, pins: Mapping[str, bool]
 ) -> list[dict[str, Any]]:
     """The blocks of a request in the order they are sent, with a mark where the cached prefix ends."""
-    blocks = [_block(piece, session, lens, is_pinned=pins.get(piece.id, False)) for piece in window.pieces]
-    if predicted and window.cached < len(blocks):
-        blocks[window.cached]["cut"] = f"cached up to here: {predicted:,} tokens, as predicted"
+    blocks = [_block(block, session, lens, is_pinned=pins.get(block.id, False)) for block in contents.blocks]
+    if predicted and contents.cached_blocks < len(blocks):
+        blocks[contents.cached_blocks]["cut"] = f"cached up to here: {predicted:,} tokens, as predicted"
     return blocks
 
 
-def _block(piece: Piece, session: str, lens: Lens | None, *, is_pinned: bool) -> dict[str, Any]:
-    several = piece.sources > 1
+def _block(block: RequestBlock, session: str, lens: Lens | None, *, is_pinned: bool) -> dict[str, Any]:
+    several = block.sources > 1
     return {
-        "key": piece.id,
-        "who": f"{piece.who} · stands for {piece.sources:,} messages" if several else piece.who,
-        "fate": piece.fate,
-        "colour": colour(piece.fate),
-        "text": _shortened(piece.text),
-        "calls": [{"name": name, "arguments": arguments} for name, arguments in piece.calls],
-        "tokens": _size(piece),
-        "by": piece.by,
-        "why": piece.why,
-        "call": piece.made_at,
-        "callLink": to_call(session, piece.made_at, lens) if piece.made_at else "",
-        "source": f"from {piece.source} on" if several and piece.source else piece.source,
-        "sourceLink": to_log(session, piece.source, lens) if piece.source else "",
-        "hasOriginal": piece.fate in _RESTORABLE and not several,
+        "key": block.id,
+        "who": f"{block.speaker} · stands for {block.sources:,} messages" if several else block.speaker,
+        "fate": block.fate,
+        "colour": colour(block.fate),
+        "text": _shortened(block.text),
+        "calls": [{"name": name, "arguments": arguments} for name, arguments in block.calls],
+        "tokens": _size(block),
+        "by": block.by,
+        "why": block.why,
+        "call": block.made_at,
+        "callLink": to_call(session, block.made_at, lens) if block.made_at else "",
+        "source": f"from {block.source} on" if several and block.source else block.source,
+        "sourceLink": to_log(session, block.source, lens) if block.source else "",
+        "hasOriginal": block.fate in _RESTORABLE and not several,
         "pinned": is_pinned,
-        "folded": piece.id in _DEFINITIONS,
+        "folded": block.id in _DEFINITIONS,
         "cut": "",
     }
 
 
-def _size(piece: Piece) -> str:
-    if piece.tokens is None:
+def _size(block: RequestBlock) -> str:
+    if block.tokens is None:
         return ""
-    if piece.before is not None and piece.before != piece.tokens:
-        return f"{piece.before:,} → {piece.tokens:,} tokens"
-    return f"{piece.tokens:,} tokens"
+    if block.before is not None and block.before != block.tokens:
+        return f"{block.before:,} → {block.tokens:,} tokens"
+    return f"{block.tokens:,} tokens"
 
 
 def _shortened(text: str) -> str:

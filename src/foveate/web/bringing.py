@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from foveate.importers.detection import importer_for
-from foveate.importers.reading import Recorded, opened
+from foveate.importers.reading import opened
 from foveate.store import Store
-from foveate.store.bringing import brought
+from foveate.store.importing import import_upload
 from foveate.web.worker import Tell
 
 
@@ -27,15 +26,12 @@ def bring(tell: Tell, location: str, path: str, name: str) -> Brought:
     size = max(1, Path(path).stat().st_size)
     tell(f"reading {name}", 0.0)
     with Store(location) as store, opened(Path(path)) as file:
-        # Without a path: what lies beside it here has nothing to do with it.
-        log = Recorded(name=name, file=file, lenient=True)
-        importer = importer_for(log, "auto")
-        arrivals = brought(
-            store, importer, log, tell=lambda what, read: tell(f"{what} {name}", min(1.0, (read or 0) / size))
+        report = import_upload(
+            store, file, name, lenient=True, tell=lambda what, read: tell(f"{name}: {what}", min(1.0, read / size))
         )
-        return Brought(
-            format=importer.name,
-            sessions=tuple((one.info.session_id, one.added, one.was_there) for one in arrivals),
-            skipped=len(log.skipped),
-            notes=tuple(log.notes),
-        )
+    return Brought(
+        format=report.format,
+        sessions=tuple((one.info.session_id, one.added, one.was_there) for one in report.arrivals),
+        skipped=len(report.skipped),
+        notes=report.notes,
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from foveate.web.calls import Call, Calls, thinned
-from foveate.web.fates import COLOURS, FATES
+from foveate.inspect.call_history import CallHistory, HistoryEntry
+from foveate.inspect.fates import PARTS
+from foveate.web.fates import COLOURS
 from foveate.web.phrases import money, tokens
 
 TRIGGERS: Final[Mapping[str, tuple[str, str]]] = {
@@ -18,6 +18,7 @@ TRIGGERS: Final[Mapping[str, tuple[str, str]]] = {
     "asked": ("#8b6fd6", "somebody asked for it"),
     "due": ("#c07a2c", "the template wants its summary written anew"),
     "capped": ("#98a1aa", "new outputs came in too large and are shown by their beginning and end"),
+    "request": ("#6f8296", "a pass that runs on every request rewrote messages"),
 }
 """Why compactions are made: the colour of each reason, and what it means."""
 
@@ -36,10 +37,10 @@ _GRIDS: Final = ((26, 290), (362, 92), (500, 116))
 HEIGHT: Final = 690
 
 
-def chart_of(found: Calls, first: int | None = None, last: int | None = None) -> dict[str, Any]:
+def chart_of(found: CallHistory, first: int | None = None, last: int | None = None) -> dict[str, Any]:
     """The options of the chart; between two calls in full detail, elsewhere thinned."""
-    calls = _drawn(found.calls, first, last)
-    numbers = [found.calls[0].number, found.calls[-1].number]
+    calls = _drawn(found.entries, first, last)
+    numbers = [found.entries[0].number, found.entries[-1].number]
     zoom = {"start": 0, "end": 100} if first is None or last is None else {"startValue": first, "endValue": last}
     return {
         "animation": False,
@@ -69,15 +70,15 @@ def chart_of(found: Calls, first: int | None = None, last: int | None = None) ->
     }
 
 
-def parts_in(found: Calls) -> list[str]:
+def parts_in(found: CallHistory) -> list[str]:
     """What the windows of these calls are made of, in the order it is drawn."""
-    there = {name for call in found.calls for name in call.parts}
-    return [name for name in (*FATES, "dropped", "other") if name in there]
+    there = {name for entry in found.entries for name in entry.parts}
+    return [name for name in PARTS if name in there]
 
 
-def triggers_in(found: Calls) -> dict[str, int]:
+def triggers_in(found: CallHistory) -> dict[str, int]:
     """How often each reason led to a compaction."""
-    counts = Counter(reduction.trigger for call in found.calls for reduction in call.reductions)
+    counts = found.triggers()
     return {trigger: counts[trigger] for trigger in TRIGGERS if counts[trigger]}
 
 
@@ -86,19 +87,32 @@ def trigger_colour(trigger: str) -> str:
     return TRIGGERS[trigger][0] if trigger in TRIGGERS else COLOURS["other"]
 
 
-def _drawn(calls: Sequence[Call], first: int | None, last: int | None) -> list[Call]:
+def thinned(entries: Sequence[HistoryEntry], most: int) -> list[HistoryEntry]:
+    """At most about so many calls of many, evenly, and of those with a compaction as many as go in."""
+    if len(entries) <= most:
+        return list(entries)
+    step = len(entries) / most
+    chosen = {round(place * step) for place in range(most)} | {0, len(entries) - 1}
+    compactions = [place for place, entry in enumerate(entries) if entry.call.reductions]
+    some = compactions[:: max(1, -(-len(compactions) // (most // 2)))]
+    # The call before shows from where it came down.
+    chosen |= {place + step for place in some for step in (-1, 0)}
+    return [entry for place, entry in enumerate(entries) if place in chosen]
+
+
+def _drawn(calls: Sequence[HistoryEntry], first: int | None, last: int | None) -> list[HistoryEntry]:
     if first is None or last is None:
         return thinned(calls, MOST)
-    near = [call for call in calls if first <= call.number <= last]
-    before = [call for call in calls if call.number < first]
-    after = [call for call in calls if call.number > last]
+    near = [entry for entry in calls if first <= entry.number <= last]
+    before = [entry for entry in calls if entry.number < first]
+    after = [entry for entry in calls if entry.number > last]
     return [*thinned(before, MOST // 4), *thinned(near, MOST), *thinned(after, MOST // 4)]
 
 
-def _ceiling(found: Calls) -> int | None:
+def _ceiling(found: CallHistory) -> int | None:
     """Where the axis ends; a budget far above all requests would press them to the ground."""
-    peak = max(call.tokens for call in found.calls)
-    limit = max((call.budget or 0) for call in found.calls)
+    peak = max(entry.call.tokens for entry in found.entries)
+    limit = max((entry.call.budget or 0) for entry in found.entries)
     return int(peak * 1.25) if limit > 2 * peak else None
 
 
@@ -131,7 +145,7 @@ def _y_axis(grid: int, name: str, ceiling: int | None, label: str = _SHORT) -> d
     }
 
 
-def _cost_axis(found: Calls) -> dict[str, Any]:
+def _cost_axis(found: CallHistory) -> dict[str, Any]:
     label = "(value) => foveate.money(value)" if found.unit == "USD" else _SHORT
     return _y_axis(2, f"cost so far ({'$' if found.unit == 'USD' else 'in input tokens'})", None, label)
 
@@ -165,8 +179,8 @@ def _tooltip() -> dict[str, Any]:
     }
 
 
-def _window(calls: Sequence[Call], unit: str) -> list[dict[str, Any]]:
-    there = {name for call in calls for name in call.parts}
+def _window(calls: Sequence[HistoryEntry], unit: str) -> list[dict[str, Any]]:
+    there = {name for entry in calls for name in entry.parts}
     areas = [
         {
             "name": name,
@@ -177,16 +191,16 @@ def _window(calls: Sequence[Call], unit: str) -> list[dict[str, Any]]:
             "areaStyle": {"color": COLOURS[name], "opacity": 0.88},
             "itemStyle": {"color": COLOURS[name]},
             "emphasis": {"disabled": True},
-            "data": [[call.number, call.parts.get(name, 0)] for call in calls],
+            "data": [[entry.number, entry.parts.get(name, 0)] for entry in calls],
         }
-        for name in (*FATES, "dropped", "other")
+        for name in PARTS
         if name in there
     ]
     return [
         *areas,
-        _line("budget", [[call.number, call.budget] for call in calls], "#d0483e", width=1.5),
-        _line("pays at", [[call.number, call.pays_at] for call in calls], "#2f7fd0", dash="dashed"),
-        _line("low mark", [[call.number, call.low] for call in calls], _WORDS, dash="dotted"),
+        _line("budget", [[entry.number, entry.call.budget] for entry in calls], "#d0483e", width=1.5),
+        _line("pays at", [[entry.number, entry.pays_at] for entry in calls], "#2f7fd0", dash="dashed"),
+        _line("low mark", [[entry.number, entry.low_mark] for entry in calls], _WORDS, dash="dotted"),
         *_markers(calls),
         {
             "name": "calls",
@@ -194,7 +208,7 @@ def _window(calls: Sequence[Call], unit: str) -> list[dict[str, Any]]:
             "symbol": "none",
             "lineStyle": {"width": 0, "opacity": 0},
             "emphasis": {"disabled": True},
-            "data": [{"value": [call.number, call.tokens], "info": _told(call, unit)} for call in calls],
+            "data": [{"value": [entry.number, entry.call.tokens], "info": _told(entry, unit)} for entry in calls],
         },
     ]
 
@@ -212,7 +226,7 @@ def _line(name: str, points: list[list[Any]], shade: str, *, dash: str = "solid"
     }
 
 
-def _markers(calls: Sequence[Call]) -> list[dict[str, Any]]:
+def _markers(calls: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
     return [
         {
             "name": f"compaction: {trigger}",
@@ -223,16 +237,16 @@ def _markers(calls: Sequence[Call]) -> list[dict[str, Any]]:
             "itemStyle": {"color": shade, "opacity": 1, "borderColor": "#ffffff", "borderWidth": 1},
             "z": 5,
             "data": [
-                [call.number, call.tokens]
-                for call in calls
-                if any(reduction.trigger == trigger for reduction in call.reductions)
+                [entry.number, entry.call.tokens]
+                for entry in calls
+                if any(reduction.trigger == trigger for reduction in entry.call.reductions)
             ],
         }
         for trigger, (shade, _) in TRIGGERS.items()
     ]
 
 
-def _cache(calls: Sequence[Call]) -> list[dict[str, Any]]:
+def _cache(calls: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
@@ -245,17 +259,20 @@ def _cache(calls: Sequence[Call]) -> list[dict[str, Any]]:
             "areaStyle": {"color": shade, "opacity": 0.9},
             "itemStyle": {"color": shade},
             "emphasis": {"disabled": True},
-            "data": [[call.number, call.cached if name == "cached" else call.tokens - call.cached] for call in calls],
+            "data": [
+                [entry.number, entry.sent.cached if name == "cached" else entry.sent.tokens - entry.sent.cached]
+                for entry in calls
+            ],
         }
         for name, shade in (("cached", CACHED), ("fresh", FRESH))
     ]
 
 
-def _costs(found: Calls, calls: Sequence[Call]) -> list[dict[str, Any]]:
-    drawn = {call.number for call in calls}
-    numbers = [call.number for call in found.calls]
-    sent = accumulate(call.cost for call in found.calls)
-    untouched = accumulate(call.untouched_cost for call in found.calls)
+def _costs(found: CallHistory, calls: Sequence[HistoryEntry]) -> list[dict[str, Any]]:
+    drawn = {entry.number for entry in calls}
+    numbers = [entry.number for entry in found.entries]
+    sent = accumulate(entry.sent.cost for entry in found.entries)
+    untouched = accumulate(entry.untouched.cost for entry in found.entries)
     lines = (
         ("untouched history", untouched, UNTOUCHED, "dashed", 1.5),
         ("as sent", sent, SENT, "solid", 2.2),
@@ -276,21 +293,21 @@ def _costs(found: Calls, calls: Sequence[Call]) -> list[dict[str, Any]]:
     ]
 
 
-def _told(call: Call, unit: str) -> dict[str, Any]:
+def _told(entry: HistoryEntry, unit: str) -> dict[str, Any]:
     """What is said of a call when somebody points at it."""
     return {
-        "parts": [[name, COLOURS[name], size] for name, size in call.parts.items()],
-        "budget": tokens(call.budget) if call.budget is not None else "",
-        "cached": [call.cached, call.tokens - call.cached],
+        "parts": [[name, COLOURS[name], size] for name, size in entry.parts.items()],
+        "budget": tokens(entry.call.budget) if entry.call.budget is not None else "",
+        "cached": [entry.sent.cached, entry.sent.tokens - entry.sent.cached],
         "isMoney": unit == "USD",
-        "reported": [call.reported_input, call.reported_cached],
+        "reported": [entry.call.reported_input, entry.call.reported_cached],
         "compactions": [
             [one.trigger, trigger_colour(one.trigger), one.reason, tokens(one.before), tokens(one.after)]
-            for one in call.reductions
+            for one in entry.call.reductions
         ],
     }
 
 
-def told_cost(found: Calls) -> str:
+def told_cost(found: CallHistory) -> str:
     """What the untouched history would have cost."""
-    return f"the untouched history: {money(found.untouched_cost, found.unit)}" if found.untouched_cost else ""
+    return f"the untouched history: {money(found.untouched.cost, found.unit)}" if found.untouched.cost else ""

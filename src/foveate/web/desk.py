@@ -20,14 +20,14 @@ from foveate.api.room import Room
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.difference import Difference
 from foveate.errors import FoveateError, UnknownReferenceError
+from foveate.inspect.call_history import CallHistory, HistoryEntry, read_call_history
+from foveate.inspect.call_views import WORTH_CHECKPOINTS, CallViews, checkpoints_in
+from foveate.inspect.request import RequestContents
 from foveate.sample import coding_session, tools
 from foveate.session import Session
 from foveate.store import SessionInfo, Store
 from foveate.store.arrivals import import_lines
-from foveate.web.calls import Call, Calls, calls_of
-from foveate.web.replaying import Lens, Replayed, replayed
-from foveate.web.stations import WORTH, Views, prepared, stations_in
-from foveate.web.window import Window
+from foveate.web.replaying import Lens, Replayed, prepared, replayed
 from foveate.web.worker import StoppedError, Worker
 
 T = TypeVar("T")
@@ -44,27 +44,28 @@ class Seen:
     info: SessionInfo
     store: Store
     calls_in: SessionInfo
-    calls: Calls
-    views: Views
+    history: CallHistory
+    views: CallViews
     lens: Lens | None = None
     replay: Replayed | None = None
 
     def view(self, number: int) -> CompiledContext:
         """A call, computed again from what was recorded for it."""
-        return self.views.view(self._known(number).number)
+        return self.views.view(self.entry(number).number)
 
-    def window(self, number: int) -> Window:
+    def contents(self, number: int) -> RequestContents:
         """What the model was sent with a call."""
-        return self.views.window(number, self._known(number).cached)
+        return self.views.contents(number, self.entry(number).call.predicted_cached)
 
     def difference(self, first: int, second: int) -> Difference:
         """What differs between two calls."""
-        return self.views.difference(self._known(first).number, self._known(second).number)
+        return self.views.difference(self.entry(first).number, self.entry(second).number)
 
-    def _known(self, number: int) -> Call:
-        found = self.calls.get(number)
+    def entry(self, number: int) -> HistoryEntry:
+        """A call with its costs."""
+        found = self.history.get(number)
         if found is None:
-            last = self.calls.calls[-1].number if self.calls.calls else 0
+            last = self.history.entries[-1].number if self.history.entries else 0
             raise UnknownReferenceError(f"there is no call {number} in this session; the last one is {last}")
         return found
 
@@ -83,7 +84,7 @@ class Desk:
         self._working: dict[_Key, Worker[Replayed]] = {}
         self._replaying: dict[_Key, asyncio.Task[Replayed]] = {}
         self._preparing: dict[int, tuple[str, Worker[int], asyncio.Task[None]]] = {}
-        self._views: OrderedDict[tuple[int, int, int], Views] = OrderedDict()
+        self._views: OrderedDict[tuple[int, int, int], CallViews] = OrderedDict()
         self._made: dict[_Key, Replayed] = {}
         self._opening = asyncio.Lock()
         self._is_open = False
@@ -118,9 +119,11 @@ class Desk:
         await self.open()
         info = await asyncio.to_thread(self.store.session, session_id)
         if lens is None and info.calls:
-            calls = await self.remembered(("calls", info.key, info.events), lambda: calls_of(self.store, info))
+            key = ("history", info.key, info.events)
+            history = await self.remembered(key, lambda: read_call_history(self.store, info))
             self._prepare(info)
-            return Seen(info=info, store=self.store, calls_in=info, calls=calls, views=self._views_of(self.store, info))
+            views = self._views_of(self.store, info)
+            return Seen(info=info, store=self.store, calls_in=info, history=history, views=views)
         lens = lens or Lens()
         return await self._replayed(info, lens)
 
@@ -155,15 +158,18 @@ class Desk:
             # Whoever else waits for it goes on waiting if this page is closed.
             made = await asyncio.shield(self._replaying[key])
         there = aside.session(made.session)
-        calls = await self.remembered(("calls of a replay", made.session), lambda: calls_of(aside, there))
+        key_of_history = ("history of a replay", made.session)
+        history = await self.remembered(key_of_history, lambda: read_call_history(aside, there, made.costs))
         views = self._views_of(aside, there)
-        return Seen(info=info, store=aside, calls_in=there, calls=calls, views=views, lens=lens, replay=made)
+        return Seen(info=info, store=aside, calls_in=there, history=history, views=views, lens=lens, replay=made)
 
     async def _replay(self, key: _Key) -> Replayed:
         self._replay_store()
         session, _, lens = key
         name = sha256(repr((key, time.time())).encode()).hexdigest()[:32]
-        worker = Worker(replayed, self.location, session, lens, str(self._replay_file), name, str(self._stations(name)))
+        worker = Worker(
+            replayed, self.location, session, lens, str(self._replay_file), name, str(self._checkpoints(name))
+        )
         self._working[key] = worker
         try:
             self._made[key] = await worker.result()
@@ -172,22 +178,22 @@ class Desk:
             del self._replaying[key]
         return self._made[key]
 
-    def _views_of(self, store: Store, info: SessionInfo) -> Views:
+    def _views_of(self, store: Store, info: SessionInfo) -> CallViews:
         key = (id(store), info.key, info.events)
         if key not in self._views:
             name = info.session_id if store is self._replays else f"session-{info.key}"
-            self._views[key] = Views(store, info, self._stations(name))
+            self._views[key] = CallViews(store, info, self._checkpoints(name))
             while len(self._views) > _REMEMBERED:
                 self._views.popitem(last=False)
         self._views.move_to_end(key)
         return self._views[key]
 
     def _prepare(self, info: SessionInfo) -> None:
-        """Have stations made for a long session, so that its calls open quickly; nobody waits for it."""
-        if info.events < WORTH or info.key in self._preparing:
+        """Have checkpoints made for a long session, so that its calls open quickly; nobody waits for it."""
+        if info.events < WORTH_CHECKPOINTS or info.key in self._preparing:
             return
-        folder = self._stations(f"session-{info.key}")
-        if max(stations_in(folder), default=0) > info.events - WORTH:
+        folder = self._checkpoints(f"session-{info.key}")
+        if max(checkpoints_in(folder), default=0) > info.events - WORTH_CHECKPOINTS:
             return
         worker = Worker(prepared, self.location, info.session_id, str(folder))
         self._preparing[info.key] = info.session_id, worker, asyncio.create_task(self._prepared(info, worker))
@@ -198,7 +204,7 @@ class Desk:
         except StoppedError:
             return
         except FoveateError as error:
-            # Calls open without stations too, only later.
+            # Calls open without checkpoints too, only later.
             logger.warning("no quick access to the calls of {!r}: {}", info.session_id, error)
         finally:
             del self._preparing[info.key]
@@ -212,8 +218,8 @@ class Desk:
     def _replay_file(self) -> Path:
         return self._beside("replays.db")
 
-    def _stations(self, name: str) -> Path:
-        return self._beside("stations") / name
+    def _checkpoints(self, name: str) -> Path:
+        return self._beside("checkpoints") / name
 
     def _beside(self, name: str) -> Path:
         """A place for what is only needed as long as the server runs."""

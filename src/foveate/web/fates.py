@@ -1,28 +1,15 @@
-"""Fates: what the parts of a window are called, in which order they are drawn, and in which colour."""
+"""Colors of fates and of the other parts of a window."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-FATES: Final = (
-    "system",
-    "sections",
-    "folded",
-    "summarised",
-    "recalled",
-    "superseded",
-    "masked",
-    "trimmed",
-    "repaired",
-    "verbatim",
-)
-"""What a window is made of, in the order it is drawn from the bottom up."""
-
 COLOURS: Final[Mapping[str, str]] = {
     "system": "#98a1aa",
     "sections": "#c0a079",
     "verbatim": "#5aaed6",
+    "rewritten": "#3d7fb0",
     "repaired": "#44aa99",
     "superseded": "#d0707f",
     "masked": "#d9b84a",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -11,6 +12,7 @@ from nicegui import ui
 from nicegui.element import Element
 
 from foveate.api.failures import failure_of
+from foveate.api.guard import LOGGED_IN
 from foveate.chat.opening import is_chat
 from foveate.errors import FoveateError
 from foveate.store import SessionInfo, Store
@@ -59,9 +61,19 @@ def framed(active: str) -> Generator[Element, None, None]:
         switch.props["aria-label"] = "Switch between light and dark"
         switch.props["title"] = "Light or dark"
         switch.on("click", js_handler="() => foveate.switchTheme()")
+        _logout()
     with box("content", "main") as main:
         main.props["id"] = "content"
         yield main
+
+
+def _logout() -> None:
+    """A button to log out, for who has logged in."""
+    request = ui.context.client.request
+    if request.scope.get(LOGGED_IN):
+        # A form, not a link: no other site can make a browser send it.
+        with ui.element("form").props("method=post action=/logout"):
+            Words("button", "Log out", "button")
 
 
 def headed(title: str, lede: str = "", crumbs: Sequence[tuple[str, str]] = ()) -> Element:
@@ -124,7 +136,7 @@ def loaded(
             place.clear()
             with place:
                 failed(error)
-                _ways(back())
+                _ways(await asyncio.to_thread(back))
             if not isinstance(error, FoveateError):
                 # A defect: whoever reads the server's log must find it there.
                 raise

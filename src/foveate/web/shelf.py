@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
@@ -10,7 +10,8 @@ from foveate.chat.finding import Listed, TemplateFolders
 from foveate.chat.opening import ENDLESS, TEMPLATE
 from foveate.chat.saving import saved_template
 from foveate.chat.templates import Source, Template, read_template, template_of
-from foveate.errors import ConflictError, TemplateError
+from foveate.errors import ConfigError, ConflictError, TemplateError
+from foveate.named_files import open_regular, read_named_text
 from foveate.store import SessionInfo
 
 STARTER: Final = """\
@@ -93,13 +94,14 @@ def _text(folders: TemplateFolders, one: Listed) -> str:
     root = folders.vault if one.source == "vault" and folders.vault is not None else folders.system
     try:
         is_inside = one.path.resolve().is_relative_to(root.resolve())
-        return one.path.read_text("utf-8") if is_inside else ""
-    except (OSError, UnicodeDecodeError):
+        return read_named_text(one.path) if is_inside else ""
+    except (OSError, ConfigError):
         return ""
 
 
 def _sha256(path: Path) -> str:
     try:
-        return sha256(path.read_bytes()).hexdigest()
+        with open_regular(path) as file:
+            return file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""

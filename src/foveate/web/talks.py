@@ -13,7 +13,8 @@ from foveate.errors import ConflictError, FoveateError, TemplateError
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.messages import ToolCall
 from foveate.store import Store
-from foveate.web.turns import Entry, answer, diagnostic, parts_of, said, step, with_result
+from foveate.web.held import count_messages
+from foveate.web.turns import QUIET, Entry, answer, diagnostic, parts_of, said, step, with_result
 
 _REMEMBERED: Final = 64
 
@@ -29,7 +30,7 @@ class Talk:
         self.version = 0
         self.is_done = False
         self.failure: Failure | None = None
-        # How many messages there were before.
+        # How many messages there were before, those included that wait to be written.
         self.messages = messages
         self._entries: list[Entry] = [] if text is None else [said("live-said", text)]
         self._words = ""
@@ -56,6 +57,8 @@ class Talk:
                     self._words = ""
                 case "result":
                     self._result(told.facts)
+                case "diagnostic" if told.facts["code"] in QUIET:
+                    pass
                 case "diagnostic":
                     self._entries.append(diagnostic(f"live-{len(self._entries)}", DiagnosticRecorded(**told.facts)))
                 case "error":
@@ -107,12 +110,12 @@ class Talks:
 
     def begin(self, session: str, text: str | None) -> Talk:
         """Say something, or ask again for None; returns at once."""
-        info = self._store.find(session)
+        messages = count_messages(self._store, session)
         with self._lock:
             known = self._talks.get(session)
             if known is not None and not known.is_done:
                 raise ConflictError(f"chat {session!r} is being answered; wait for the answer")
-            talk = Talk(text, info.messages if info is not None else 0)
+            talk = Talk(text, messages)
             self._talks[session] = talk
             self._talks.move_to_end(session)
             for old in list(self._talks)[:-_REMEMBERED]:

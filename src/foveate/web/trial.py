@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from foveate.budget.window import TokenBudget
 from foveate.chat.endless import Terms, composed
@@ -17,8 +16,9 @@ from foveate.session import Session
 from foveate.store import Store
 from foveate.transforms import Summarise
 from foveate.transforms.compose import HEADING, Compose
-from foveate.views.draft import Draft, Pass, PassContext, PlainPass
-from foveate.views.timeline import Timeline
+from foveate.views.draft import Draft, PassContext
+from foveate.views.passes import Pass, PlainPass
+from foveate.views.projection import Projection
 
 _REASON: Final = "somebody wants to see what the template makes of it"
 
@@ -69,6 +69,7 @@ class _Composed:
 
     stage: Compose
     name: str = "compose"
+    runs_on: ClassVar[str] = "reduction"
 
     def needed(self, _draft: Draft, _ctx: PassContext, /) -> bool:
         return True
@@ -83,17 +84,16 @@ class _Unwritten:
 
     stage: Summarise
     name: str = "summarise"
+    runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         return self.stage.needed(draft, ctx)
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
-        timeline = copy(ctx.timeline)
-        timeline.summary = None
-        return self.stage(draft, replace(ctx, timeline=timeline))
+        return self.stage(draft, replace(ctx, timeline=replace(ctx.timeline, summary=None)))
 
 
-def _now(_timeline: Timeline, _budget: TokenBudget) -> str:
+def _now(_timeline: Projection, _budget: TokenBudget) -> str:
     return _REASON
 
 

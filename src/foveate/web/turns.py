@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import select
-
 from foveate.agents.toolset import open_calls
-from foveate.log.events import DiagnosticRecorded
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall
+from foveate.inspect.log_state import Diagnostic, LogState
+from foveate.inspect.messages import MessageRow, calls_answered_by, first_of_last_turns, messages_at
+from foveate.log.events import DiagnosticRecorded, MessageAppended
+from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall
 from foveate.recall.readable import readable, readable_call
 from foveate.store import SessionInfo, Store
-from foveate.store.leafing import Diagnosed, Marks, MessageRow, messages_at
-from foveate.store.schema import context_summaries, events
+from foveate.web.held import STORE_FAILED, Held
 from foveate.web.links import to_call, to_log
+from foveate.wire.opaque import readable_opaque
 
 Entry = dict[str, Any]
 """What a page shows of a message, or of what went wrong."""
@@ -26,8 +26,10 @@ _MOST_TURNS: Final = 50
 _MOST_MESSAGES: Final = 400
 _LONGEST: Final = 40_000
 _LINE: Final = 140
-# Said of a compile's own economy, and of interest to nobody who chats.
-_QUIET: Final = frozenset({"reduction_declined"})
+# Said of a compile's own economy, of interest to nobody who chats; and what one notice tells for all that waits.
+QUIET: Final = frozenset({"reduction_declined", STORE_FAILED})
+"""The codes of diagnostics that do not stand in a conversation."""
+
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)")
 
 
@@ -41,24 +43,52 @@ class Turns(NamedTuple):
 
 def first_of_turns(store: Store, info: SessionInfo, end: int) -> int:
     """The number of the message with which the last turns before another message begin."""
-    mine = (events.c.session == info.key) & (events.c.role == "user") & (events.c.position < end)
-    begins = select(events.c.position).where(mine).order_by(events.c.position.desc()).limit(_MOST_TURNS)
-    with store.reading() as connection:
-        places = list(connection.scalars(begins))
-    return max(places[-1] if len(places) == _MOST_TURNS else 0, end - _MOST_MESSAGES)
+    return max(first_of_last_turns(store, info, end, turns=_MOST_TURNS), end - _MOST_MESSAGES)
 
 
-def turns_between(store: Store, info: SessionInfo, marks: Marks, first: int, end: int) -> Turns:
+def turns_between(store: Store, info: SessionInfo, state: LogState, first: int, end: int) -> Turns:
     """A chat from a message up to another one."""
     rows = messages_at(store, info, range(first, min(end + 1, info.messages)))
     # What went wrong before the next message belongs to this one.
     begin, stop = rows[0].seq if first and rows else 0, rows[-1].seq if end < info.messages else info.events
     rows = rows[: end - first]
     messages = [row.message for row in rows if row.message is not None]
-    calls = _calls_behind(store, info, [message.id for message in messages if message.role == "assistant"])
-    noted = [one for one in marks.diagnostics if begin <= one.seq < stop and one.body.code not in _QUIET]
+    calls = calls_answered_by(store, info, [message.id for message in messages if message.role == "assistant"])
+    noted = [one for one in state.diagnostics if begin <= one.seq < stop and one.body.code not in QUIET]
     is_answered = not messages or (messages[-1].role == "assistant" and not open_calls(messages))
     return Turns(first, list(_entries(info.session_id, rows, calls, noted)), is_answered)
+
+
+def with_held(turns: Turns, held: Held, most: int | None = None) -> Turns:
+    """What a page shows of a chat, and behind it what waits to be written into the store: `most` messages of it."""
+    entries: list[Entry] = []
+    messages: list[Message] = []
+    for event in held.events:
+        match event.body:
+            case MessageAppended(message=message):
+                if most is not None and len(messages) >= most:
+                    break
+                messages.append(message)
+                entries += _held_message(message, entries)
+            case DiagnosticRecorded(code=code) if code not in QUIET:
+                entries.append(diagnostic(f"d{event.seq}", event.body))
+            case _:
+                continue
+    if not messages:
+        return turns
+    is_answered = messages[-1].role == "assistant" and not open_calls(messages)
+    return Turns(turns.first, [*turns.entries, *entries], is_answered)
+
+
+def _held_message(message: Message, before: Sequence[Entry]) -> list[Entry]:
+    if message.result is not None and message.role == "tool":
+        steps = [step for entry in before for step in entry.get("steps", ())]
+        if with_result(steps, message.result.call_id, readable(message), failed=message.meta.outcome == "error"):
+            return []
+    text, thoughts = _words(message)
+    shown = answer(message.id, text) if message.role == "assistant" else said(message.id, text)
+    shown["steps"] = [*thoughts, *(step(call) for call in message.calls)]
+    return [shown if message.role in ("user", "assistant") else {**shown, "who": "note"}]
 
 
 def said(key: str, text: str, when: str = "") -> Entry:
@@ -136,7 +166,7 @@ def moment(time: datetime) -> str:
 
 
 def _entries(
-    session: str, rows: Sequence[MessageRow], calls: Mapping[str, int], noted: Iterable[Diagnosed]
+    session: str, rows: Sequence[MessageRow], calls: Mapping[str, int], noted: Iterable[Diagnostic]
 ) -> Iterator[Entry]:
     """Messages, and between them what went wrong, in the order it happened."""
     told = list(noted)
@@ -179,6 +209,7 @@ def _words(message: Message) -> tuple[str, list[Entry]]:
         return readable(message), []
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     texts += [f"[{part.kind}: {part.reference[:_LINE]}]" for part in message.parts if isinstance(part, Media)]
+    texts += [readable_opaque(part.raw)[:_LINE] for part in message.parts if isinstance(part, Opaque)]
     thoughts = [part.text for part in message.parts if isinstance(part, Thinking) and part.text.strip()]
     folded = [
         {"id": "", "line": "thought", "call": "", "result": _shortened(text), "failed": False} for text in thoughts
@@ -189,18 +220,6 @@ def _words(message: Message) -> tuple[str, list[Entry]]:
 def _whole(session: str, message_id: str, text: str) -> str:
     """Where a text that is too long to be shown can be read."""
     return to_log(session, message_id) if len(text) > _LONGEST else ""
-
-
-def _calls_behind(store: Store, info: SessionInfo, ids: Sequence[str]) -> dict[str, int]:
-    """The calls that messages are the answers to."""
-    table = context_summaries
-    found: dict[str, int] = {}
-    with store.reading() as connection:
-        for start in range(0, len(ids), _MOST_MESSAGES):
-            some = table.c.output_id.in_(ids[start : start + _MOST_MESSAGES])
-            query = select(table.c.output_id, table.c.call).where(table.c.session == info.key, some)
-            found.update({row.output_id: row.call for row in connection.execute(query)})
-    return found
 
 
 def _trimmed(lines: Sequence[str]) -> str:

@@ -1,12 +1,10 @@
 """Anthropic messages, both ways.
 
-What comes in goes out again, up to this: half characters are replaced; one text block without other fields is the same
-as its text alone; a tool result without content, with an empty text or an empty list is the same; a call without
-`input` has an empty one.
+What comes in goes out again byte for byte, but for half characters, which are replaced.
 
 A user message becomes one message for each tool result in it and one for each stretch of other blocks between them.
-Blocks of types that Foveate has no part for, such as those of tools that the provider runs itself, become text with
-what can be read of them.
+Blocks of types that Foveate has no part for, such as those of tools that the provider runs itself, are opaque. Cache
+marks belong to a request, not to what was said: they are noted beside the message.
 """
 
 from __future__ import annotations
@@ -19,17 +17,11 @@ import msgspec
 from foveate.errors import MessageError
 from foveate.log.messages import Message, MessageMeta, Part, Role, Text
 from foveate.log.text import encodable
-from foveate.wire.anthropic_blocks import (
-    block_of,
-    kept,
-    note,
-    result_part,
-    said_part,
-    shown_part,
-    wire_fields,
-)
-from foveate.wire.fields import mapping, plainest, rest
+from foveate.wire.anthropic_blocks import kept, note, result_part, said_part, shown_part, wire_fields
+from foveate.wire.anthropic_originals import Marks, blocks_as_they_came, in_form, noted, without_marks
+from foveate.wire.fields import mapping, rest
 from foveate.wire.format import Where
+from foveate.wire.originals import reordered
 
 _ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "system": "system"}
 _TELLING: Final = frozenset(
@@ -66,14 +58,16 @@ def decode(raws: Sequence[object], where: Where) -> list[Message]:
 def encode(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """The Anthropic messages of messages; those that came in one go out in one."""
     raws: list[dict[str, Any]] = []
+    forms: list[Any] = []
     for message in messages:
         role = "user" if message.role == "tool" else message.role
-        blocks = [_encoded(message, part) for part in message.parts]
         if note(message.extra, "joined") and raws and raws[-1]["role"] == role:
-            raws[-1]["content"] += blocks
+            raws[-1]["content"] += blocks_as_they_came(message)
         else:
-            raws.append({"role": role, "content": blocks, **wire_fields(message.extra)})
-    return [{**raw, "content": plainest(raw["content"])} for raw in raws]
+            fields = {"role": role, "content": blocks_as_they_came(message), **wire_fields(message.extra)}
+            raws.append(reordered(fields, note(message.extra, "keys")))
+            forms.append(note(message.extra, "form"))
+    return [{**raw, "content": in_form(raw["content"], form)} for raw, form in zip(raws, forms, strict=True)]
 
 
 def _is_telling(block: object) -> bool:
@@ -95,39 +89,43 @@ def _messages(raw: object, where: str) -> Iterator[Message]:
     if not isinstance(role, str) or role not in _ROLES:
         raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
     meta = MessageMeta(pinned=given.get("pinned") is True)
-    extra = kept(rest(given, frozenset({"role", "content"}), where))
-    for message in _split(_ROLES[role], given.get("content"), where):
+    fields = rest(given, frozenset({"role", "content"}), where)
+    notes: dict[str, Any] = {"form": "text" if isinstance(given.get("content"), str) else "blocks"}
+    if [*given] != ["role", "content", *fields]:
+        notes["keys"] = {str(key): None for key in given}
+    for number, (message, marks) in enumerate(_split(_ROLES[role], given.get("content"), where)):
+        more = {"marks": marks} if marks else {}
+        extra = kept({}, joined=number, form="blocks", **more) if number else kept(fields, **notes, **more)
         yield msgspec.structs.replace(message, meta=meta, extra={**message.extra, **extra})
-        extra = kept({}, joined=True)
 
 
-def _split(role: Role, content: object, where: str) -> Iterator[Message]:
+def _split(role: Role, content: object, where: str) -> Iterator[tuple[Message, Marks]]:
+    """The messages of a content, and the cache marks in each."""
     if isinstance(content, str):
-        yield Message(id="", role=role, parts=(Text(text=encodable(content)),))
+        yield Message(id="", role=role, parts=(Text(text=encodable(content)),)), {}
         return
     if not isinstance(content, list | tuple):
         raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
     parts: list[Part] = []
+    marks: Marks = {}
     # An empty message is a message too; one of results alone has nothing besides them.
     empty = True
     for index, one in enumerate(content):
         place = f"{where}, content block {index}"
         block = mapping(one, place)
+        plain, found = without_marks(block, place)
         if role != "user" or block.get("type") != "tool_result":
-            parts.append(said_part(block, place) if role == "assistant" else shown_part(block, place))
+            part = said_part(plain, place) if role == "assistant" else shown_part(plain, place)
+            marks |= {f"{len(parts)}{inner}": mark for inner, mark in found.items()}
+            parts.append(noted(part, block, plain, found))
             continue
         if parts:
-            yield Message(id="", role=role, parts=tuple(parts))
-            parts = []
+            yield Message(id="", role=role, parts=tuple(parts)), marks
+            parts, marks = [], {}
         error = block.get("is_error")
         extra = {"is_error": error} if isinstance(error, bool) else {}
-        yield Message(id="", role="tool", parts=(result_part(block, place),), extra=extra)
+        result = noted(result_part(plain, place), block, plain, found, **extra)
+        yield Message(id="", role="tool", parts=(result,), extra=extra), {f"0{at}": one for at, one in found.items()}
         empty = False
     if parts or empty:
-        yield Message(id="", role=role, parts=tuple(parts))
-
-
-def _encoded(message: Message, part: Part) -> dict[str, Any]:
-    block = block_of(part)
-    error = message.extra.get("is_error")
-    return {**block, "is_error": error} if block["type"] == "tool_result" and isinstance(error, bool) else block
+        yield Message(id="", role=role, parts=tuple(parts)), marks

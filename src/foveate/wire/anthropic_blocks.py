@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from foveate.log.text import encodable
 from foveate.wire.attachments import data_uri, is_address, left_out
 from foveate.wire.data_uri import made_of
 from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest, text_of
-from foveate.wire.pieces import joined, outline, split
+from foveate.wire.opaque import readable_opaque
+from foveate.wire.pieces import Piece, follows, joined, listed, outline, split
 
 FORMAT: Final = "anthropic"
 # What is ours among the kept fields begins with this; a field of the wire that begins with it gets one more.
 _NOTE: Final = "@"
 _SIGNER: Final = {"signer": FORMAT}
-_TELLING: Final = frozenset(
-    {"title", "context", "source", "url", "text", "name", "query", "stdout", "stderr", "error_code", "file_id"}
-)
 
 
 def said_part(block: object, where: str) -> Part:
@@ -50,8 +48,8 @@ def said_part(block: object, where: str) -> Part:
             return shown_part(raw, where)
 
 
-def shown_part(block: object, where: str) -> Text | Media:
-    """What a block shows; one of a type that has no part of its own is kept whole behind what can be read of it."""
+def shown_part(block: object, where: str) -> Piece:
+    """What a block shows; one of a type that has no part of its own is opaque."""
     raw = mapping(block, where)
     match raw.get("type"):
         case "text":
@@ -70,22 +68,24 @@ def result_part(block: object, where: str) -> ToolResult:
     raw = mapping(block, where)
     known = {"type", "tool_use_id", "content"} | ({"is_error"} if isinstance(raw.get("is_error"), bool) else set())
     call_id = name_of(raw, "tool_use_id", where)
+    shape: list[Any] | None = None
     match raw.get("content"):
         case None:
-            pieces: list[Text | Media] = []
+            pieces: list[Piece] = []
         case str() as text:
             pieces = [Text(text=encodable(text))]
         case list() | tuple() as blocks:
             pieces = [shown_part(one, f"{where}, content block {index}") for index, one in enumerate(blocks)]
+            shape = listed(pieces)
         case content:
             raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
     result = joined(call_id, pieces)
-    shape = outline(result, pieces)
+    shape = shape or outline(result, pieces)
     notes = {} if shape is None else {"content": shape}
     return msgspec.structs.replace(result, extra=_kept(raw, frozenset(known), where, **notes))
 
 
-def result_pieces(result: ToolResult) -> list[Text | Media]:
+def result_pieces(result: ToolResult) -> list[Piece]:
     """The texts and images of a result as they came, or the text before the images if it was changed since."""
     return split(result, note(result.extra, "content"))
 
@@ -106,8 +106,11 @@ def block_of(part: Part) -> dict[str, Any]:
         case ToolCall(id=call_id, name=name, arguments=arguments):
             given = arguments_object(arguments)
             return {"type": "tool_use", "id": call_id, "name": name, "input": given, **wire_fields(extra)}
+        case Opaque(raw=raw):
+            return dict(raw)
         case ToolResult(call_id=call_id):
-            content = plainest([block_of(piece) for piece in result_pieces(part)]) or ""
+            blocks = [block_of(piece) for piece in result_pieces(part)]
+            content = blocks if follows(part, note(extra, "content")) else plainest(blocks) or ""
             return {"type": "tool_result", "tool_use_id": call_id, "content": content, **wire_fields(extra)}
 
 
@@ -188,37 +191,14 @@ def _document(raw: Mapping[str, Any], where: str) -> Text | None:
             return None
 
 
-def _whole(raw: Mapping[str, Any], where: str) -> Text:
-    block = rest(raw, frozenset(), where)
-    return Text(text=_readable(block), extra=kept({}, block=block))
-
-
-def _readable(block: Mapping[str, Any]) -> str:
-    """What can be read of a block of any type: its type, and its texts, names and addresses in order."""
-    return "\n".join([f"[{block.get('type')}]", *(text for text in _texts(block) if text.strip())])
-
-
-def _texts(block: Mapping[str, Any]) -> Iterator[str]:
-    waiting: list[tuple[str, Any]] = [("", block)]
-    # A stack of our own: a block may be nested deeper than calls can be.
-    while waiting:
-        name, value = waiting.pop()
-        match value:
-            case str() if name in _TELLING:
-                yield value
-            case dict() if name == "input":
-                yield msgspec.json.encode(value).decode()
-            case dict():
-                waiting += reversed(value.items())
-            case list():
-                waiting += [(name, one) for one in reversed(value)]
-            case _:
-                continue
+def _whole(raw: Mapping[str, Any], where: str) -> Opaque:
+    return Opaque(format=FORMAT, raw=rest(raw, frozenset(), where))
 
 
 def _text_block(part: Text) -> dict[str, Any]:
+    # Logs of 0.1 hold a block of an unknown type as the text that can be read of it.
     whole, document = note(part.extra, "block"), note(part.extra, "document")
-    if isinstance(whole, dict) and _readable(whole) == part.text:
+    if isinstance(whole, dict) and readable_opaque(whole) == part.text:
         return dict(whole)
     if isinstance(document, dict):
         return {"type": "document", "source": {**document, "data": part.text}, **wire_fields(part.extra)}

@@ -1,28 +1,38 @@
 """A request by Anthropic's rules.
 
-Leading system messages join the system prompt, later ones become user text. Messages of one side in a row become one; a
-request that would begin with the assistant gets a short user text in front. Ids and names that are not allowed are
-replaced, the same way in calls, results and definitions. Thinking is sent only if it is signed for Anthropic and its
-message begins with it. What only a recording needs (citations, recorded cache marks, blocks of tools that the provider
-ran) is not sent: blocks without a part of their own go as the text that can be read of them, which is what the budget
-counted.
+A message that came from Anthropic's format and was not reduced is sent as it came, up to what would be refused: blocks
+that are empty, media and thinking that nobody can read. All else is written anew. Leading system messages join the
+system prompt, later ones become user text; messages of one side in a row become one; thinking is sent only if it is
+signed for Anthropic and its message begins with it. Ids and names that are not allowed are replaced, the same way in
+calls, results and definitions. A request that would begin with the assistant gets a short user text in front.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from foveate.wire.anthropic_blocks import FORMAT, is_signed, note, result_pieces, wire_fields
+from foveate.wire.anthropic_marks import is_marked, mark_messages, mark_opening
+from foveate.wire.anthropic_originals import (
+    blocks_as_they_came,
+    came_together,
+    in_form,
+    is_acceptable,
+    is_original,
+    sent_fields,
+)
 from foveate.wire.attachments import fetched, held, inline, left_out, shown_kind, words
 from foveate.wire.data_uri import kind_of
-from foveate.wire.fields import arguments_object
-from foveate.wire.format import OPENING, Request
+from foveate.wire.fields import arguments_object, plainest
+from foveate.wire.format import OPENING, Request, opening_of_nothing
 from foveate.wire.names import ANTHROPIC_IDS, ANTHROPIC_NAMES, Spelling, spelling
+from foveate.wire.opaque import readable_opaque, without_alien
+from foveate.wire.originals import reordered
 from foveate.wire.tools import anthropic_tools
 
-MOST_MARKS: Final = 4
 NO_OUTPUT: Final = "[no output]"
 
 Block = dict[str, Any]
@@ -30,20 +40,58 @@ Block = dict[str, Any]
 
 def lower(request: Request) -> dict[str, Any]:
     """The keywords of a call: `messages`, and `system` and `tools` where there are any."""
-    leading = request.leading
-    texts = (request.system or "", *(_prompt(message) for message in request.messages[:leading]))
-    system = "\n\n".join(text for text in texts if text.strip())
+    said = without_alien(request.messages, FORMAT)
+    leading = next((at for at, one in enumerate(said) if one.role != "system" or is_original(one)), len(said))
     spelled = spelling(request, names=ANTHROPIC_NAMES, ids=ANTHROPIC_IDS)
-    tools = [_tool(tool) for tool in anthropic_tools(request.tools, spelled.names)]
-    mark_opening = (request.mark_system or any(mark < leading for mark in request.marks)) and bool(system or tools)
-    marks = _fewest(request.marks, leading, MOST_MARKS - mark_opening)
-    sent: dict[str, Any] = {"messages": _turns(request.messages[leading:], leading, marks, spelled)}
+    tools = [dict(tool) for tool in anthropic_tools(request.tools, spelled.names, anew=request.wire == 1)]
+    ends: dict[int, list[Block]] = {}
+    turns = _led_by_the_user(_turns(said[leading:], leading, ends, spelled), request)
+    contents = [turn.blocks for turn in turns]
+    # A client that marks its messages knows what it wants cached, until they are rewritten.
+    ours = request.rewritten or not is_marked(contents)
+    system = _system(request, said[:leading])
+    wanted = request.mark_system or any(mark < leading for mark in request.marks)
+    left = mark_opening(system, tools, wanted=wanted and ours and FORMAT not in request.forms)
+    marked = [ends[index] for index in sorted({*request.marks}) if index in ends]
+    mark_messages(contents, marked, left, rewritten=request.rewritten)
+    sent: dict[str, Any] = {"messages": [turn.as_sent() for turn in turns]}
     if system:
-        sent["system"] = [{"type": "text", "text": system, "cache_control": _mark()}] if mark_opening else system
+        sent["system"] = system if FORMAT in request.forms else plainest(system)
     if tools:
-        # Tools stand before the system prompt, so a mark behind that covers them too.
-        sent["tools"] = tools if system or not mark_opening else [*tools[:-1], {**tools[-1], "cache_control": _mark()}]
+        sent["tools"] = tools
     return sent
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A message to be sent: `form` is that of an original, and None where Foveate writes the message."""
+
+    role: str
+    blocks: list[Block]
+    form: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    keys: Any = None
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the message is nothing but results."""
+        return self.role == "user" and all(block["type"] == "tool_result" for block in self.blocks)
+
+    def as_sent(self) -> dict[str, Any]:
+        """The message with its content in its form."""
+        content = in_form(self.blocks, self.form) if self.form is not None else self.blocks
+        return dict(reordered({"role": self.role, "content": content, **self.fields}, self.keys))
+
+
+def _system(request: Request, leading: Sequence[Message]) -> list[Block]:
+    """The system prompt as blocks: as they were given, or all texts as one."""
+    prompts = [_prompt(message) for message in leading]
+    given = request.forms.get(FORMAT)
+    if isinstance(given, list):
+        more = "\n\n".join(text for text in prompts if text.strip())
+        return [*map(dict, given), *([{"type": "text", "text": more}] if more else [])]
+    system = "\n\n".join(text for text in (request.system or "", *prompts) if text.strip())
+    return [{"type": "text", "text": system}] if system else []
 
 
 def _prompt(message: Message) -> str:
@@ -52,43 +100,68 @@ def _prompt(message: Message) -> str:
     return "\n".join(left_out(part) if isinstance(part, Media) else part.text for part in shown)
 
 
-def _tool(tool: Block) -> Block:
-    return {key: value for key, value in tool.items() if key != "cache_control"}
-
-
-def _fewest(marks: Iterable[int], leading: int, most: int) -> frozenset[int]:
-    """The last marks in the messages, as many as are allowed."""
-    wanted = sorted({mark for mark in marks if mark >= leading})
-    return frozenset(wanted[max(0, len(wanted) - most) :])
-
-
-def _turns(messages: Iterable[Message], first: int, marks: frozenset[int], spelled: Spelling) -> list[Block]:
-    turns: list[Block] = []
+def _turns(messages: Iterable[Message], first: int, ends: dict[int, list[Block]], spelled: Spelling) -> list[_Turn]:
+    """The messages to be sent; `ends` gets the blocks of each message by its index."""
+    turns: list[_Turn] = []
+    before: Message | None = None
     for index, message in enumerate(messages, first):
-        role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message, spelled)
-        if index in marks:
-            _mark_last(blocks)
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
+        original = is_original(message)
+        blocks = _original_blocks(message, spelled) if original else _blocks(message, spelled)
+        turn = _turn_of(message, blocks) if original else _Turn(_role(message), blocks)
+        ends[index] = blocks
+        last = turns[-1] if turns else None
+        if last is not None and last.role == turn.role and _goes_on(last, turn, before, message):
+            turns[-1] = replace(last, blocks=[*last.blocks, *blocks], form="blocks" if last.form else None)
         elif blocks:
-            turns.append({"role": role, "content": blocks})
+            turns.append(turn)
+        before = message
+    return _joined([turn if turn.form else replace(turn, blocks=_led_by_thinking(turn.blocks)) for turn in turns])
+
+
+def _role(message: Message) -> str:
+    return "assistant" if message.role == "assistant" else "user"
+
+
+def _turn_of(message: Message, blocks: list[Block]) -> _Turn:
+    role = "system" if message.role == "system" else _role(message)
+    return _Turn(role, blocks, str(note(message.extra, "form")), sent_fields(message), note(message.extra, "keys"))
+
+
+def _goes_on(last: _Turn, turn: _Turn, before: Message | None, message: Message) -> bool:
+    """Whether a message is sent in one with the one before it: if it came so, or if one of them is not an original.
+
+    What is not an original joins its like; beside an original, only results of one exchange are put together.
+    """
+    if turn.form is not None and before is not None and came_together(before, message):
+        return True
+    if turn.form is None and last.form is None:
+        return True
+    return not (turn.form and last.form) and last.is_answer and turn.is_answer
+
+
+def _joined(turns: list[_Turn]) -> list[_Turn]:
+    """The turns that say something; where one is gone, its neighbours are one."""
+    joined: list[_Turn] = []
     for turn in turns:
-        turn["content"] = _led_by_thinking(turn["content"])
-    if not turns or turns[0]["role"] == "assistant":
-        turns.insert(0, {"role": "user", "content": [{"type": "text", "text": OPENING}]})
-    return turns
+        if joined and joined[-1].role == turn.role and not (joined[-1].form or turn.form):
+            joined[-1] = replace(joined[-1], blocks=[*joined[-1].blocks, *turn.blocks])
+        elif turn.blocks:
+            joined.append(turn)
+    return joined
 
 
-def _mark_last(blocks: list[Block]) -> None:
-    for block in reversed(blocks):
-        if not _is_thinking(block):
-            block["cache_control"] = _mark()
-            return
+def _led_by_the_user(turns: list[_Turn], request: Request) -> list[_Turn]:
+    _trim(turns)
+    if any(turn.role != "system" for turn in turns) and turns[0].role != "assistant":
+        return turns
+    opening = OPENING if turns else opening_of_nothing(request, "Anthropic")
+    return [_Turn("user", [{"type": "text", "text": opening}]), *turns]
 
 
-def _mark() -> Block:
-    return {"type": "ephemeral"}
+def _trim(turns: list[_Turn]) -> None:
+    """Cut white space at the end of an assistant's words that end the request: Anthropic refuses it."""
+    if turns and turns[-1].role == "assistant" and turns[-1].blocks[-1]["type"] == "text":
+        turns[-1].blocks[-1]["text"] = turns[-1].blocks[-1]["text"].rstrip()
 
 
 def _is_thinking(block: Block) -> bool:
@@ -97,21 +170,43 @@ def _is_thinking(block: Block) -> bool:
 
 def _led_by_thinking(blocks: list[Block]) -> list[Block]:
     """Blocks with their thinking if they begin with it, and without any that nothing follows."""
+    said = [block for block in blocks if not _is_thinking(block)]
+    return _without_last_thoughts(blocks) if blocks and _is_thinking(blocks[0]) else said
+
+
+def _without_last_thoughts(blocks: list[Block]) -> list[Block]:
     said = [index for index, block in enumerate(blocks) if not _is_thinking(block)]
-    if not said or said[0] == 0:
-        return [blocks[index] for index in said]
-    return blocks[: said[-1] + 1]
+    return blocks[: said[-1] + 1] if said else []
+
+
+def _original_blocks(message: Message, spelled: Spelling) -> list[Block]:
+    """The blocks of an original as they came, but for those that would be refused."""
+    blocks: list[Block] = []
+    for part, block in zip(message.parts, blocks_as_they_came(message), strict=True):
+        if not is_acceptable(block, message.role):
+            blocks += _written(part, message, spelled)
+        elif isinstance(part, ToolCall):
+            blocks.append({**block, "id": spelled.ids[part.id], "name": spelled.names[part.name]})
+        elif isinstance(part, ToolResult):
+            blocks.append({**block, "tool_use_id": spelled.ids[part.call_id]})
+        else:
+            blocks.append(block)
+    return _without_last_thoughts(blocks)
 
 
 def _blocks(message: Message, spelled: Spelling) -> list[Block]:
-    if message.role != "assistant":
-        error = message.extra.get("is_error") is True
-        return [block for part in message.parts for block in _shown(part, error, spelled)]
-    blocks = [block for part in message.parts for block in _said(part, spelled)]
-    if blocks and blocks[-1]["type"] == "text":
+    blocks = [block for part in message.parts for block in _written(part, message, spelled)]
+    if message.role == "assistant" and blocks and blocks[-1]["type"] == "text":
         # Refused at the end of a request; cut wherever it stands, so that a message is sent the same way ever after.
         blocks[-1]["text"] = blocks[-1]["text"].rstrip()
     return blocks
+
+
+def _written(part: Part, message: Message, spelled: Spelling) -> Iterator[Block]:
+    """The blocks of a part as Foveate writes them."""
+    if message.role == "assistant":
+        return _said(part, spelled)
+    return _shown(part, message.extra.get("is_error") is True, spelled)
 
 
 def _said(part: Part, spelled: Spelling) -> Iterator[Block]:
@@ -126,6 +221,8 @@ def _said(part: Part, spelled: Spelling) -> Iterator[Block]:
             yield {"type": "tool_use", "id": spelled.ids[call_id], "name": spelled.names[name], "input": given}
         case Media():
             yield {"type": "text", "text": left_out(part)}
+        case Opaque(raw=raw):
+            yield dict(raw)
         case Text(text=text):
             yield from _text(text)
         case _:
@@ -143,6 +240,9 @@ def _shown(part: Part, error: bool, spelled: Spelling) -> Iterator[Block]:
             yield from _text(text)
         case Media():
             yield _media(part)
+        case Opaque(raw=raw):
+            # A block of a known type that is not what it should be is said in words.
+            yield dict(raw) if is_acceptable(raw, "user") else {"type": "text", "text": readable_opaque(raw)}
         case _:
             return
 

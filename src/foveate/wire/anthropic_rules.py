@@ -1,29 +1,30 @@
-"""What a request to Anthropic must be as Foveate sends it, one function for each rule; Anthropic itself takes more.
+"""What a request to Anthropic must be, one function for each rule, over the whole of it.
 
-Messages: there are some; roles are user and assistant; the first is the user's; roles alternate; none is empty; the
-last one of the assistant does not end in white space.
+Messages: there are some; roles are user, assistant and, with text alone, system; the first is not the assistant's; none
+is empty; the last one of the assistant does not end in white space. Messages of one side in a row are one turn, as
+Anthropic takes them.
 
-Blocks: of a known type, on the side that may say them; text is not blank; images and documents have a source that can
-be read; thinking is signed, begins its message and does not end it.
+Blocks: each has a type, and stands on the side that may say it; one of a type that is not known here is opaque, and
+taken; text is not blank; images and documents have a source that can be read; thinking is signed and does not end its
+turn.
 
 Tools: ids and names of allowed characters; input is an object; no id twice; each call is answered in the very next
-message, each result has its call right before it, once, and results come first; a result has content of allowed types,
-and one that is an error has text and nothing else; definitions have an allowed name that no other has, and a schema.
+turn, each result has its call right before it, once, and results come first; a result has content, and one that is an
+error has text and nothing else; definitions have an allowed name that no other has, and a schema.
 
-Around them: the system prompt is text that is not blank; cache marks are well formed, at most four, and never on
-thinking.
+Around them: the system prompt is text that is not blank; cache marks are well formed, at most four over system prompt,
+tools and messages together, and never on thinking.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from foveate.log.messages import Media
-from foveate.wire.anthropic_request import MOST_MARKS
-from foveate.wire.attachments import fetched, takes
-from foveate.wire.data_uri import Kind, is_base64
+from foveate.wire.anthropic_marks import MOST_MARKS
+from foveate.wire.anthropic_originals import is_source
 from foveate.wire.names import ANTHROPIC_IDS, ANTHROPIC_NAMES
 
 Block = Mapping[str, Any]
@@ -54,7 +55,8 @@ def problems(payload: object) -> list[str]:
     if not isinstance(payload, Mapping):
         return [f"request: expected `messages` and what goes with them, got {type(payload).__name__}"]
     given = payload.get("messages")
-    turns = tuple(_turn(index, message) for index, message in enumerate(given if isinstance(given, list) else ()))
+    messages = [_turn(index, message) for index, message in enumerate(given if isinstance(given, list) else ())]
+    turns = tuple(_as_taken(messages))
     return [problem for rule in RULES for problem in rule(Sent(payload, turns))]
 
 
@@ -65,7 +67,7 @@ def messages_exist(sent: Sent) -> Iterator[str]:
 
 def roles_known(sent: Sent) -> Iterator[str]:
     for turn in sent.turns:
-        if turn.role not in ("user", "assistant"):
+        if turn.role not in _ROLES:
             yield f"{turn.place}: unknown role {turn.role!r:.80}"
 
 
@@ -74,10 +76,11 @@ def first_is_user(sent: Sent) -> Iterator[str]:
         yield "message 0: first message is not the user's"
 
 
-def roles_alternate(sent: Sent) -> Iterator[str]:
-    for before, turn in zip(sent.turns, sent.turns[1:], strict=False):
-        if before.role == turn.role:
-            yield f"{turn.place}: second {turn.role!r:.80} message in a row"
+def system_is_text(sent: Sent) -> Iterator[str]:
+    for turn in sent.turns:
+        for place, block in turn.blocks if turn.role == "system" else ():
+            if block.get("type") in _SIDES and block["type"] != "text":
+                yield f"{place}: {block['type']} in a message of the role 'system'"
 
 
 def content_present(sent: Sent) -> Iterator[str]:
@@ -94,12 +97,12 @@ def end_is_trimmed(sent: Sent) -> Iterator[str]:
                 yield f"{place}: last assistant message ends in white space"
 
 
-def blocks_known(sent: Sent) -> Iterator[str]:
+def blocks_typed(sent: Sent) -> Iterator[str]:
     for turn in sent.turns:
         for place, block in turn.blocks:
             kind = block.get("type")
-            if not isinstance(kind, str) or kind not in _SIDES:
-                yield f"{place}: unknown block type {kind!r:.80}"
+            if not isinstance(kind, str) or not kind:
+                yield f"{place}: block type {kind!r:.80}"
 
 
 def blocks_on_their_side(sent: Sent) -> Iterator[str]:
@@ -121,7 +124,7 @@ def media_readable(sent: Sent) -> Iterator[str]:
     for turn in sent.turns:
         inner = [one for place, block in turn.of("tool_result") for one in _inner(place, block)]
         for place, block in (*turn.blocks, *inner):
-            if block.get("type") in ("image", "document") and not _is_source(block["type"], block.get("source")):
+            if block.get("type") in ("image", "document") and not is_source(block["type"], block.get("source")):
                 yield f"{place}: {block['type']} with an unreadable source"
 
 
@@ -133,13 +136,6 @@ def thinking_signed(sent: Sent) -> Iterator[str]:
                 yield f"{place}: thinking without a signature"
             elif not redacted and not isinstance(block.get("thinking"), str):
                 yield f"{place}: thinking without its text"
-
-
-def thinking_leads(sent: Sent) -> Iterator[str]:
-    for turn in sent.turns:
-        thoughts = turn.of("thinking", "redacted_thinking")
-        if thoughts and turn.blocks[0] != thoughts[0]:
-            yield f"{thoughts[0][0]}: thinking in a message that does not begin with it"
 
 
 def thinking_not_last(sent: Sent) -> Iterator[str]:
@@ -216,7 +212,7 @@ def results_have_content(sent: Sent) -> Iterator[str]:
             if not isinstance(block.get("content"), str | list | None):
                 yield f"{place}: result content is neither text nor blocks"
             for inner, one in _inner(place, block):
-                if one.get("type") not in ("text", "image", "document", "search_result"):
+                if not isinstance(one.get("type"), str) or one["type"] in _NEVER_INSIDE:
                     yield f"{inner}: block type {one.get('type')!r:.80} in a result"
 
 
@@ -283,15 +279,14 @@ RULES: Final[tuple[Rule, ...]] = (
     messages_exist,
     roles_known,
     first_is_user,
-    roles_alternate,
+    system_is_text,
     content_present,
     end_is_trimmed,
-    blocks_known,
+    blocks_typed,
     blocks_on_their_side,
     text_not_blank,
     media_readable,
     thinking_signed,
-    thinking_leads,
     thinking_not_last,
     call_ids_allowed,
     call_names_allowed,
@@ -311,6 +306,8 @@ RULES: Final[tuple[Rule, ...]] = (
     marks_beside_thinking,
 )
 
+_ROLES: Final = ("user", "assistant", "system")
+_NEVER_INSIDE: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 _SIDES: Final[Mapping[str, tuple[str, ...]]] = {
     "text": ("user", "assistant"),
     "image": ("user",),
@@ -321,6 +318,17 @@ _SIDES: Final[Mapping[str, tuple[str, ...]]] = {
     "thinking": ("assistant",),
     "redacted_thinking": ("assistant",),
 }
+
+
+def _as_taken(messages: Iterable[Turn]) -> Iterator[Turn]:
+    """The turns that Anthropic makes of messages: those of one side in a row are one."""
+    for role, run in groupby(messages, key=lambda turn: turn.role if isinstance(turn.role, str) else None):
+        together = tuple(run)
+        if role not in ("user", "assistant") or not all(isinstance(one.content, str | list) for one in together):
+            yield from together
+            continue
+        blocks = tuple(block for one in together for block in one.blocks)
+        yield Turn(together[0].place, role, [block for _, block in blocks], blocks)
 
 
 def _turn(index: int, message: object) -> Turn:
@@ -346,28 +354,6 @@ def _inner(place: str, result: Block) -> tuple[tuple[str, Block], ...]:
 
 def _says(text: object) -> bool:
     return isinstance(text, str) and bool(text.strip())
-
-
-def _is_source(block: str, source: object) -> bool:
-    kind: Kind = "image" if block == "image" else "file"
-    match source:
-        case {"type": "base64", "media_type": str() as media_type, "data": str() as base64}:
-            return (
-                takes("anthropic", kind, media_type)
-                and bool(base64)
-                and is_base64(base64)
-                and not set("-_") & set(base64)
-            )
-        case {"type": "url", "url": str() as url}:
-            return fetched("anthropic", Media(kind=kind, reference=url)) is not None
-        case {"type": "file", "file_id": str() as file_id}:
-            return bool(file_id)
-        case {"type": "text", "media_type": "text/plain", "data": str() as text}:
-            return kind == "file" and bool(text.strip())
-        case {"type": "content", "content": str() | list() as content}:
-            return kind == "file" and bool(content)
-        case _:
-            return False
 
 
 def _tools(sent: Sent) -> list[tuple[str, Block]]:

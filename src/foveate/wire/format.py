@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, Protocol, TypeVar
 
+from foveate.errors import EmptyRequestError
 from foveate.log.messages import Message
 from foveate.log.text import own_copy
 
 Made = TypeVar("Made")
 
 OPENING: Final = "[beginning of the conversation]"
-"""What the user says where there is nothing yet, or where the assistant would speak first: providers refuse both."""
+"""What stands before an assistant that speaks first, where a provider wants the user to: a remark of Foveate's own."""
 
 Where = Callable[[int], str]
 """How an error names the raw message with an index."""
@@ -25,7 +26,10 @@ class Request:
     """What is to be sent, before any format.
 
     `marks` are indices into `messages` behind which a provider that wants cache marks gets one; `mark_system` asks for
-    one behind the system prompt.
+    one behind the system prompt. A request without messages is refused where a provider needs some; only one that 0.1
+    recorded, which then sent `OPENING`, still `opens_empty`. `forms` has the system prompt as it was given by the name
+    of the format it was given in, if that was more than text. Of a request that is not `rewritten` nothing was reduced;
+    `wire` 1 is one that 0.1 recorded.
     """
 
     messages: tuple[Message, ...]
@@ -34,11 +38,24 @@ class Request:
     response_format: dict[str, Any] | None = None
     marks: tuple[int, ...] = ()
     mark_system: bool = False
+    opens_empty: bool = False
+    forms: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    rewritten: bool = False
+    wire: int = 2
 
     @property
     def leading(self) -> int:
         """How many system messages stand before all others."""
         return next((at for at, one in enumerate(self.messages) if one.role != "system"), len(self.messages))
+
+
+def opening_of_nothing(request: Request, receiver: str) -> str:
+    """What stands for the messages of a request that has none: refused, unless 0.1 sent it with `OPENING`."""
+    if request.opens_empty:
+        return OPENING
+    instructions = [request.system or "", *(message.text for message in request.messages if message.role == "system")]
+    what = "is only a system prompt" if any(text.strip() for text in instructions) else "says nothing"
+    raise EmptyRequestError(f"{receiver} needs a message in a request, and this one {what}; append a user message")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

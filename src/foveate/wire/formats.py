@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
+
 from foveate.errors import ConfigError, MessageError
+from foveate.log.foreign import fields_of
 from foveate.log.messages import Message
 from foveate.wire import (
     anthropic,
@@ -31,6 +35,7 @@ from foveate.wire import (
     responses_lowering,
     responses_rules,
 )
+from foveate.wire.anthropic_blocks import note
 from foveate.wire.format import Bridge, Format, apart
 
 _BRIDGES: Final = "foveate.bridges"
@@ -42,6 +47,16 @@ OPENAI: Final = Format(
     encode=apart(openai_chat.encode_all),
     lower=apart(openai_request.lower),
     problems=openai_rules.sent_problems,
+)
+
+COMPATIBLE: Final = Format(
+    name="openai-compatible",
+    # Read as OpenAI's own: nothing but what it is sent tells such a server from OpenAI.
+    recognises=lambda _raw: False,
+    decode=openai_chat.decode_all,
+    encode=apart(openai_chat.encode_all),
+    lower=apart(openai_request.lower_compatible),
+    problems=openai_rules.compatible_problems,
 )
 
 RESPONSES: Final = Format(
@@ -92,8 +107,12 @@ GEMINI: Final = Format(
 )
 
 FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
-    {format.name: format for format in (OPENAI, RESPONSES, ANTHROPIC, GEMINI, PYDANTIC_AI, LANGCHAIN)}
+    {format.name: format for format in (OPENAI, COMPATIBLE, RESPONSES, ANTHROPIC, GEMINI, PYDANTIC_AI, LANGCHAIN)}
 )
+# OpenAI's, where nothing tells it from the others with roles.
+_UNCLEAR: Final = replace(OPENAI, name="unclear")
+_LOOKED_BACK: Final = 20
+_TEXT_BLOCK: Final = frozenset({"type", "text", "cache_control"})
 # The most telling first; with a role and a text alone, a message could be of any of those with roles.
 _WITH_ROLES: Final = (RESPONSES, ANTHROPIC, OPENAI)
 # Where messages hold what libraries give as objects, and how deep: blocks, and the blocks in a result.
@@ -111,13 +130,63 @@ def format_named(name: str) -> Format:
 
 def decode_any(raws: Sequence[object]) -> list[Message]:
     """The messages of raw ones in any format, also mixed; a malformed one is refused with a `MessageError`."""
+    return decode_next(raws, ())
+
+
+def decode_next(raws: Sequence[object], before: Sequence[Message], format: str | None = None) -> list[Message]:
+    """The messages of raw ones behind those that a conversation has, whose format is the first that is thought of.
+
+    It is read off the newest of them, so that every process that goes on with the conversation knows the same.
+    """
+    dumped = [_dumped(raw, _place(0, index)) for index, raw in enumerate(raws)]
+    if format is not None:
+        given = format_named(format)
+        found = [None if isinstance(raw, Message) else given for raw in dumped]
+    else:
+        found = _formats_of(dumped, _format_before(before))
     messages: list[Message] = []
-    for format, start, run in _runs([_dumped(raw, _place(0, index)) for index, raw in enumerate(raws)]):
-        if format is None:
+    for one, start, run in _runs(dumped, found):
+        if one is None:
             messages += [raw for raw in run if isinstance(raw, Message)]
+        elif one is _UNCLEAR:
+            messages += [_common(raw, _place(start, index)) for index, raw in enumerate(run)]
         else:
-            messages += format.decode(run, partial(_place, start))
+            messages += one.decode(run, partial(_place, start))
     return messages
+
+
+def _format_before(messages: Sequence[Message]) -> Format | None:
+    """The format with roles that the newest of some messages came in, if that is among the last."""
+    for index in range(len(messages) - 1, max(-1, len(messages) - 1 - _LOOKED_BACK), -1):
+        extra = messages[index].extra
+        found = [format for format in _WITH_ROLES if "form" in fields_of(extra, format.name)]
+        found += [ANTHROPIC] if note(extra, "form") is not None else []
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def _common(raw: object, where: str) -> Message:
+    """A message that could be of several formats: OpenAI's, and an original for each of them."""
+    (message,) = OPENAI.decode([raw], lambda _: where)
+    if not isinstance(raw, Mapping) or not _is_common(raw):
+        return message
+    others = [ANTHROPIC] if not isinstance(raw["content"], str) else [ANTHROPIC, RESPONSES]
+    for format in others:
+        (other,) = format.decode([raw], lambda _: where)
+        pairs = zip(message.parts, other.parts, strict=True)
+        parts = tuple(msgspec.structs.replace(one, extra={**its.extra, **one.extra}) for one, its in pairs)
+        message = msgspec.structs.replace(message, parts=parts, extra={**other.extra, **message.extra})
+    return message
+
+
+def _is_common(raw: Mapping[str, Any]) -> bool:
+    """Whether a message says no more than a role and texts, which several formats write alike."""
+    content = raw.get("content")
+    blocks = content if isinstance(content, list) else []
+    plain = all(isinstance(one, Mapping) and one.keys() <= _TEXT_BLOCK and one.get("type") == "text" for one in blocks)
+    texts = all(isinstance(one.get("text"), str) for one in blocks if plain)
+    return _has_role(raw) and set(raw) == {"role", "content"} and isinstance(content, str | list) and plain and texts
 
 
 def to_objects(format: Format, data: Any) -> Any:
@@ -151,49 +220,77 @@ def _place(start: int, index: int) -> str:
     return f"message {start + index}"
 
 
-def _runs(raws: Sequence[object]) -> Iterator[tuple[Format | None, int, list[Any]]]:
+def _runs(raws: Sequence[object], formats: Sequence[Format | None]) -> Iterator[tuple[Format | None, int, list[Any]]]:
     """Stretches of one format each, as plain data: formats may spread one message over several raw ones."""
     start = 0
-    for format, run in groupby(zip(_formats_of(raws), raws, strict=True), key=itemgetter(0)):
+    for format, run in groupby(zip(formats, raws, strict=True), key=itemgetter(0)):
         plain = [_plain(raw, format, start + offset) for offset, (_, raw) in enumerate(run)]
         yield format, start, plain
         start += len(plain)
 
 
-def _formats_of(raws: Sequence[object]) -> list[Format | None]:
-    """The format of each raw message; None for messages of our own.
+def _formats_of(raws: Sequence[object], known: Format | None) -> list[Format | None]:
+    """The format of each raw message behind those of a known format; None for messages of our own.
 
     What says no more than a role and a text could be of several formats: it goes with what stands before it, or else
-    with what comes next, if that is written with roles too.
+    with what comes next, if that is written with roles too. Instructions before all else are a system prompt.
     """
-    known: list[Format | None] = []
+    formats: list[Format | None] = []
     unclear: list[int] = []
-    last: Format | None = None
+    last = known
     for index, raw in enumerate(raws):
-        format = None if isinstance(raw, Message) else _told_apart(raw, last, index)
+        format = None if isinstance(raw, Message) else _format_of(raw, last, index)
         if format is None and not isinstance(raw, Message):
-            if last in _WITH_ROLES and _has_role(raw):
-                format = last
-            else:
-                unclear.append(index)
+            unclear.append(index)
         elif format is not None:
-            if format in _WITH_ROLES:
+            if format in _WITH_ROLES and last is not format:
                 for waiting in unclear:
-                    known[waiting] = format if _has_role(raws[waiting]) else OPENAI
+                    formats[waiting] = _resolved(raws, waiting, format)
                 unclear.clear()
             last = format
-        known.append(format)
+        formats.append(format)
     for waiting in unclear:
-        known[waiting] = OPENAI
-    return known
+        formats[waiting] = _UNCLEAR
+    return formats
 
 
-def _told_apart(raw: object, last: Format | None, index: int) -> Format | None:
-    """The format that a raw message can only be of; None if there are several."""
+def _resolved(raws: Sequence[object], index: int, format: Format) -> Format:
+    """The format of an unclear message before one of a known format with roles."""
+    raw = raws[index]
+    if _has_role(raw):
+        return format
+    is_first = all(isinstance(one, Mapping) and one.get("role") == "system" for one in raws[:index])
+    is_said = _is_instruction(raw) and (format is RESPONSES or (format is ANTHROPIC and not is_first))
+    return format if is_said else OPENAI
+
+
+def _format_of(raw: object, last: Format | None, index: int) -> Format | None:
+    """The format of a raw message behind one of format `last`; None if there are several that it could have."""
     if not isinstance(raw, Mapping):
         return _format_of_object(raw, index)
-    found = [format for format in _TELLING if format.recognises(raw)]
-    return last if last in found and last in _WITH_ROLES and found[0] in _WITH_ROLES else next(iter(found), None)
+    if last is not None and last.recognises(raw):
+        return last
+    if last in _WITH_ROLES and (_is_common(raw) or _is_instruction(raw)):
+        return last
+    found = _told_apart(raw)
+    if found is None and last in _WITH_ROLES and _has_role(raw):
+        return last
+    # An item of a type that nobody knows goes with those before it.
+    return last if found is None and last is RESPONSES and _is_item(raw) else found
+
+
+def _told_apart(raw: Mapping[str, Any]) -> Format | None:
+    """The format that a raw message can only be of, asked of the most telling first; None if there are several."""
+    return next((format for format in _TELLING if format.recognises(raw)), None)
+
+
+def _is_instruction(raw: object) -> bool:
+    """Whether a message is a system's that several formats write alike."""
+    return isinstance(raw, Mapping) and raw.get("role") == "system" and isinstance(raw.get("content"), str | list)
+
+
+def _is_item(raw: Mapping[str, Any]) -> bool:
+    return isinstance(raw.get("type"), str) and not {"role", "data", "parts", "kind"} & raw.keys()
 
 
 def _has_role(raw: object) -> bool:

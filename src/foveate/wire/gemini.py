@@ -8,9 +8,8 @@ name that is still open. Where that content was given in an earlier batch, the f
 answers the first open call of that name, the second the second, and so on; the router goes on from there if the
 responses come in several batches. Ids made here are not written again.
 
-What went in comes out again, up to this: fields of parts are written in camel case; text alone is a part of it; a
-content without a role is the user's; `args` and `parts` that are missing are empty; `null` for `args` is an empty
-object.
+What went in comes out again byte for byte, but for half characters, which are replaced. A response that comes twice in
+one content stays beside the first one's, as do parts of kinds that Foveate does not know.
 """
 
 from __future__ import annotations
@@ -20,15 +19,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Message, MessageMeta, Part, ToolResult
+from foveate.log.messages import Message, MessageMeta, Opaque, Part, ToolResult
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_text, mapping, rest
 from foveate.wire.format import Where
-from foveate.wire.gemini_parts import NAME, camel, given_id, part_of, response_of, result_of, said_part, told_part
+from foveate.wire.gemini_originals import noted, part_as_it_came, response_as_it_came
+from foveate.wire.gemini_parts import NAME, camel, given_id, result_of, said_part, told_part
+from foveate.wire.opaque import without_alien
 
 _ROLES: Final = ("user", "model", "function")
+_NONE: Final[frozenset[str]] = frozenset()
 _KNOWN: Final = frozenset({"role", "parts", "pinned"})
 
 Parts = list[dict[str, Any]]
@@ -53,10 +57,12 @@ def decode(raws: Sequence[object], where: Where) -> list[Message]:
     messages: list[Message] = []
     for index, content in enumerate(contents):
         fields = rest(content, _KNOWN, where(index))
-        kept: dict[str, Any] = {"content": fields} if fields else {}
+        kept: dict[str, Any] = {"form": 0, **({"content": fields} if fields else {})}
+        if [key for key in content if key != "pinned"] != ["role", "parts", *fields]:
+            kept["keys"] = {str(key): None for key in content if key != "pinned"}
         if roles[index] == "model":
             said = [
-                said_part(part, ids.get((index, at), ""), f"{where(index)}, part {at}")
+                noted(said_part(part, ids.get((index, at), ""), f"{where(index)}, part {at}"), content["parts"][at])
                 for at, part in enumerate(parts[index])
             ]
             messages.append(_message("assistant", said, content, kept))
@@ -71,16 +77,30 @@ def encode(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """The contents of messages, in order, as they came."""
     contents: list[dict[str, Any]] = []
     names: dict[str, str] = {}
-    for message in messages:
+    for message in without_alien(messages, NAME):
         kept = fields_of(message.extra, NAME)
         names.update((call.id, call.name) for call in message.calls)
         parts = _encoded(message, names)
         if kept.get("continues") is True and contents:
             contents[-1]["parts"] += parts
         else:
-            role = "model" if message.role == "assistant" else str(kept.get("role", "user"))
-            contents.append({"role": role, "parts": parts, **kept.get("content", {})})
+            contents.append(shell_of(message, parts))
     return contents
+
+
+def is_original(message: Message) -> bool:
+    """Whether a message is as it came from this format: what a pass reduced has lost its notes."""
+    return "form" in fields_of(message.extra, NAME)
+
+
+def shell_of(message: Message, parts: Parts) -> dict[str, Any]:
+    """The content that parts stand in, as it came."""
+    kept = fields_of(message.extra, NAME)
+    role = "model" if message.role == "assistant" else str(kept.get("role", "user"))
+    content = {"role": role, "parts": parts, **kept.get("content", {})}
+    keys = kept.get("keys")
+    # What was not there, such as the role of a user, does not come in.
+    return {key: content[key] for key in keys if key in content} if isinstance(keys, dict) else content
 
 
 def _parts(content: Mapping[str, Any], where: str) -> Parts:
@@ -162,24 +182,42 @@ def _told(
     """The messages of a content of the user; all but the first are marked as more of it."""
     messages: list[Message] = []
     said: list[Part] = []
+    answered: set[str] = set()
     for at, part in enumerate(parts):
         place = f"{where}, part {at}"
+        raw = content["parts"][at]
         if "functionResponse" not in part:
-            said.append(told_part(part, place))
+            said.append(noted(told_part(part, place), raw))
+            continue
+        named = given_id(mapping(part["functionResponse"], place))
+        if named in answered and not said and messages:
+            messages[-1] = _with_repeated(messages[-1], rest(mapping(raw, place), _NONE, place))
             continue
         if said:
             messages.append(_message("user", said, content, _more(kept, messages)))
             said = []
+        answered |= {named} if named is not None else set()
         result, failed = result_of(part, ids[index, at], place)
-        message = _message("tool", [result], content, _more(kept, messages))
+        message = _message("tool", [noted(result, raw, failed=failed)], content, _more(kept, messages))
         messages.append(_failed(message) if failed else message)
     if said or not messages:
         messages.append(_message("user", said, content, _more(kept, messages)))
     return messages
 
 
+def _with_repeated(message: Message, raw: dict[str, Any]) -> Message:
+    """A result with a response beside it that was given before: no other provider takes a second one."""
+    parts = tuple(
+        msgspec.structs.replace(part, media=(*part.media, Opaque(format=NAME, raw=raw)))
+        if isinstance(part, ToolResult)
+        else part
+        for part in message.parts
+    )
+    return msgspec.structs.replace(message, parts=parts)
+
+
 def _more(kept: dict[str, Any], before: list[Message]) -> dict[str, Any]:
-    return {"continues": True} if before else kept
+    return {"form": len(before), "continues": True} if before else kept
 
 
 def _message(role: Any, parts: list[Part], content: Mapping[str, Any], kept: dict[str, Any]) -> Message:
@@ -202,15 +240,7 @@ def _failed(message: Message) -> Message:
 def _encoded(message: Message, names: Mapping[str, str]) -> Parts:
     result = message.result
     if result is not None:
-        return [_response(message, result, names)]
-    return [part for one in message.parts if (part := part_of(one)) is not None]
-
-
-def _response(message: Message, result: ToolResult, names: Mapping[str, str]) -> dict[str, Any]:
-    kept = fields_of(result.extra, NAME)
-    name = kept.get("name") or names.get(result.call_id) or message.meta.tool_name or "tool"
-    answer: dict[str, Any] = {} if kept.get("minted") is True else {"id": result.call_id}
-    answer |= {"name": name, "response": response_of(result, failed=message.extra.get("is_error") is True)}
-    if result.media:
-        answer["parts"] = [part_of(one) for one in result.media]
-    return {"functionResponse": {**answer, **kept.get("call", {})}, **kept.get("part", {})}
+        repeated = [dict(one.raw) for one in result.media if isinstance(one, Opaque)]
+        name = names.get(result.call_id) or message.meta.tool_name
+        return [response_as_it_came(result, name, failed=message.extra.get("is_error") is True), *repeated]
+    return [part for one in message.parts if (part := part_as_it_came(one, message.role)) is not None]

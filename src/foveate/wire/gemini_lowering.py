@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, has_content
 from foveate.wire.answer_format import answer_format
 from foveate.wire.attachments import fetched, held, left_out, takes, type_of
-from foveate.wire.data_uri import kind_of
-from foveate.wire.format import OPENING, Request
-from foveate.wire.gemini_parts import NAME, call_of, echo_of, response_of, signature_of
+from foveate.wire.data_uri import is_base64, kind_of
+from foveate.wire.format import OPENING, Request, opening_of_nothing
+from foveate.wire.gemini import is_original, shell_of
+from foveate.wire.gemini_originals import part_as_it_came, response_as_it_came
+from foveate.wire.gemini_parts import NAME, RUN, call_of, echo_of, part_of, response_of, signature_of
 from foveate.wire.names import ANY, GEMINI_NAMES, spelling
+from foveate.wire.opaque import without_alien
+from foveate.wire.originals import follows_in_log
 from foveate.wire.tools import gemini_tools
 
+KINDS: Final = ("text", "functionCall", "functionResponse", "inlineData", "fileData", *RUN)
+"""What a part may be; it is one of these or something that is not known here."""
 UNSIGNED: Final = "skip_thought_signature_validator"
 """What the provider takes for the signature of a call that it did not make itself."""
 
@@ -23,33 +29,113 @@ UNSIGNED: Final = "skip_thought_signature_validator"
 def lower(request: Request) -> dict[str, Any]:
     """The keywords of a call: `contents`, `systemInstruction`, `tools`, `generationConfig`.
 
-    System messages before all others join the instruction; later ones are said as the user's. Thoughts are sent only
-    with their signature. Where a content has calls, newer models want the first of them signed: one that has no
-    signature gets the placeholder that is documented for this, wherever it stands, so that the bytes of a content stay
-    the same as the conversation goes on.
+    A content that came from this format and was not reduced is sent as it came, up to what would be refused. Of all
+    else, system messages before all others join the instruction, and later ones are said as the user's. Thoughts are
+    sent only with their signature. Where a content has calls, newer models want the first of them signed: one that has
+    no signature gets the placeholder that is documented for this, wherever it stands, so that the bytes of a content
+    stay the same as the conversation goes on.
     """
     lowering = _lowering(request)
-    leading = next((at for at, one in enumerate(request.messages) if one.role != "system"), len(request.messages))
-    system = [request.system or "", *(_prompt(message) for message in request.messages[:leading])]
-    contents: list[dict[str, Any]] = []
-    for message in request.messages[leading:]:
-        for role, parts in _turns(message, lowering):
-            if not parts:
-                continue
-            if contents and contents[-1]["role"] == role:
-                contents[-1]["parts"] += parts
-            else:
-                contents.append({"role": role, "parts": parts})
-    if not contents or contents[0]["role"] == "model":
-        contents.insert(0, {"role": "user", "parts": [{"text": OPENING}]})
-    tools = gemini_tools(request.tools, lowering.names)
-    said = [{"text": text} for text in system if text.strip()]
+    messages = without_alien(request.messages, NAME)
+    leading = next((at for at, one in enumerate(messages) if one.role != "system"), len(messages))
+    contents = _contents(messages[leading:], lowering)
+    # An original that the model begins is the client's to send.
+    if not contents or (contents[0].role == "model" and contents[0].original is None):
+        opening = OPENING if contents else opening_of_nothing(request, "Gemini")
+        contents.insert(0, _Content("user", [{"text": opening}]))
+    tools = gemini_tools(request.tools, lowering.names, anew=request.wire == 1)
+    system = _instruction(request, [_prompt(message) for message in messages[:leading]])
     return {
-        "contents": [_signed(content) for content in contents],
-        **({"systemInstruction": {"parts": said}} if said else {}),
+        "contents": [content.as_sent() for content in contents],
+        **({"systemInstruction": system} if system else {}),
         **({"tools": tools} if tools else {}),
         **_config(request.response_format),
     }
+
+
+def _instruction(request: Request, prompts: list[str]) -> dict[str, Any] | None:
+    """The system prompt: as it was given, or its texts as parts."""
+    given = request.forms.get(NAME)
+    more = [{"text": text} for text in prompts if text.strip()]
+    if isinstance(given, dict):
+        return {**given, "parts": [*given.get("parts", ()), *more]} if more else dict(given)
+    said = [{"text": request.system}, *more] if request.system and request.system.strip() else more
+    return {"parts": said} if said else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """A content to be sent; `original` is the message that it came with, None where Foveate writes it."""
+
+    role: str
+    parts: list[dict[str, Any]]
+    original: Message | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the content is nothing but responses."""
+        return all("functionResponse" in part for part in self.parts)
+
+    def as_sent(self) -> dict[str, Any]:
+        """The content in its form."""
+        if self.original is None:
+            return _signed({"role": self.role, "parts": self.parts})
+        return shell_of(self.original, self.parts)
+
+
+def _contents(messages: list[Message], lowering: _Lowering) -> list[_Content]:
+    contents: list[_Content] = []
+    before: Message | None = None
+    # The calls of an original, whose responses are sent where they stand.
+    asked: set[str] = set()
+    for message in messages:
+        if message.role == "assistant":
+            asked = _asked(message, lowering)
+        if message.result is not None and message.result.call_id in asked:
+            _answer(contents, before, message, lowering)
+        elif message.result is None and is_original(message) and (asked or not message.calls):
+            parts = _original_parts(message, lowering)
+            if contents and contents[-1].original is not None and _came_together(before, message):
+                contents[-1].parts.extend(parts)
+            elif parts:
+                contents.append(_Content("model" if message.role == "assistant" else "user", parts, message))
+        else:
+            for role, parts in _turns(message, lowering):
+                _say(contents, role, parts)
+        before = message
+    return [content for content in contents if content.parts]
+
+
+def _asked(message: Message, lowering: _Lowering) -> set[str]:
+    """The calls of an original if each is answered: what is not would be refused, and has to be written anew."""
+    ids = [call.id for call in message.calls]
+    fits = is_original(message) and len({*ids}) == len(ids) and all(call_id in lowering.answers for call_id in ids)
+    return {*ids} if fits else set()
+
+
+def _say(contents: list[_Content], role: str, parts: list[dict[str, Any]]) -> None:
+    """Add parts that Foveate writes: to what it wrote before, if that has the same role."""
+    if parts and contents and contents[-1].role == role and contents[-1].original is None:
+        contents[-1].parts.extend(parts)
+    elif parts:
+        contents.append(_Content(role, parts))
+
+
+def _answer(contents: list[_Content], before: Message | None, message: Message, lowering: _Lowering) -> None:
+    """Add the response to a call of an original; all of an exchange stand in one content, unless they came apart."""
+    original = is_original(message)
+    parts = _original_parts(message, lowering) if original else _response_parts(message, lowering)
+    last = contents[-1] if contents and contents[-1].role == "user" and contents[-1].is_answer else None
+    if last is not None and (not original or last.original is None or _came_together(before, message)):
+        last.parts.extend(parts)
+        return
+    contents.append(_Content("user", parts, message if original else None))
+
+
+def _came_together(before: Message | None, message: Message) -> bool:
+    """Whether a message came in one content with the message before it."""
+    kept = fields_of(message.extra, NAME)
+    return before is not None and kept.get("continues") is True and follows_in_log(before, message, kept.get("form"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +143,14 @@ class _Lowering:
     """What is known of the whole request: tool messages by the call they answer, and the names to send."""
 
     answers: Mapping[str, Message]
+    calls: Mapping[str, ToolCall]
     names: Mapping[str, str]
 
 
 def _lowering(request: Request) -> _Lowering:
     return _Lowering(
         answers={message.result.call_id: message for message in request.messages if message.result is not None},
+        calls={call.id: call for message in request.messages for call in message.calls},
         names=spelling(request, names=GEMINI_NAMES, ids=ANY).names,
     )
 
@@ -83,7 +171,8 @@ def _config(response_format: dict[str, Any] | None) -> dict[str, Any]:
 
 def _turns(message: Message, lowering: _Lowering) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """What a message says, by role; calls are followed by their responses, in the order of the calls."""
-    if message.result is not None:
+    # A result is said with its call; a message that only thinks says nothing.
+    if message.result is not None or not any(map(has_content, message.parts)):
         return
     if message.role != "assistant":
         yield "user", [part for one in message.parts if (part := _told(one)) is not None]
@@ -109,8 +198,64 @@ def _said(part: Part, answered: list[ToolCall], lowering: _Lowering) -> dict[str
             return {"functionCall": call, **signed}
         case Media():
             return {**_media(part), **signed}
+        case Opaque(raw=raw):
+            return dict(raw)
         case _:
             return None
+
+
+def _original_parts(message: Message, lowering: _Lowering) -> list[dict[str, Any]]:
+    """The parts of an original as they came, but for those that would be refused."""
+    role = message.role
+    result = message.result
+    if result is not None:
+        failed = message.extra.get("is_error") is True
+        part = response_as_it_came(result, None, failed=failed)
+        name = lowering.names[lowering.calls[result.call_id].name] if result.call_id in lowering.calls else None
+        inner = part.get("functionResponse")
+        if not isinstance(inner, dict) or not all(is_acceptable(part_of(one) or {}) for one in result.attachments):
+            return _response_parts(message, lowering)
+        repeated = [dict(one.raw) for one in result.media if isinstance(one, Opaque)]
+        return [{**part, "functionResponse": {**inner, "name": name or inner["name"]}}, *repeated]
+    parts: list[dict[str, Any]] = []
+    for one in message.parts:
+        raw = part_as_it_came(one, role)
+        if raw is not None and is_acceptable(raw):
+            if isinstance(one, ToolCall):
+                raw = {**raw, "functionCall": {**raw["functionCall"], "name": lowering.names[one.name]}}
+            parts.append(raw)
+        elif (made := _said(one, [*message.calls], lowering) if role == "assistant" else _told(one)) is not None:
+            parts.append(made)
+    return parts
+
+
+def is_acceptable(raw: Mapping[str, Any]) -> bool:
+    """Whether Gemini takes a part as far as one can tell; what nobody knows is taken."""
+    kinds = [kind for kind in KINDS if kind in raw]
+    match raw:
+        case _ if len(kinds) > 1:
+            return False
+        case {"text": text}:
+            return isinstance(text, str) and bool(text.strip() or raw.get("thoughtSignature"))
+        case {"inlineData": {"mimeType": str() as media_type, "data": str() as data}}:
+            return takes(NAME, kind_of(media_type), media_type) and bool(data) and is_base64(data)
+        case {"fileData": {"fileUri": str() as uri}}:
+            media_type = raw["fileData"].get("mimeType", "text/plain")
+            return bool(uri) and isinstance(media_type, str) and takes(NAME, kind_of(media_type), media_type)
+        case {"functionCall": {"args": args}}:
+            return isinstance(args, Mapping)
+        case {"inlineData": _} | {"fileData": _}:
+            return False
+        case _:
+            # Nobody writes the wire in snake case but for libraries.
+            return not any("_" in key for key in raw)
+
+
+def _response_parts(message: Message, lowering: _Lowering) -> list[dict[str, Any]]:
+    """The response of a message as Foveate writes it, and its media."""
+    result = message.result
+    call = lowering.calls.get(result.call_id) if result is not None else None
+    return [] if call is None else [_response(call, message, lowering), *_attached(message)]
 
 
 def _told(part: Part) -> dict[str, Any] | None:
@@ -119,6 +264,8 @@ def _told(part: Part) -> dict[str, Any] | None:
             return {"text": text} if text.strip() else None
         case Media():
             return _media(part)
+        case Opaque(raw=raw):
+            return dict(raw)
         case _:
             return None
 
@@ -139,13 +286,21 @@ def _is_named(call: ToolCall) -> bool:
 
 def _response(call: ToolCall, message: Message, lowering: _Lowering) -> dict[str, Any]:
     result = message.result or ToolResult(call_id=call.id, text="")
+    if is_original(message) and all(is_acceptable(part_of(one) or {}) for one in result.attachments):
+        part = response_as_it_came(result, call.name, failed=message.extra.get("is_error") is True)
+        return {**part, "functionResponse": {**part["functionResponse"], "name": lowering.names[call.name]}}
     named = {"id": call.id} if _is_named(call) else {}
     response = response_of(result, failed=message.extra.get("is_error") is True)
     return {"functionResponse": {**named, "name": lowering.names[call.name], "response": response}}
 
 
 def _attached(message: Message) -> list[dict[str, Any]]:
-    return [_media(one) for one in message.result.media] if message.result is not None else []
+    result = message.result
+    if result is None or (
+        is_original(message) and all(is_acceptable(part_of(one) or {}) for one in result.attachments)
+    ):
+        return []
+    return [_media(one) for one in result.attachments]
 
 
 def _media(media: Media) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from foveate.log.text import encodable
 from foveate.wire.attachments import data_uri
 from foveate.wire.data_uri import kind_of
@@ -49,8 +49,8 @@ def said_part(part: Mapping[str, Any], call_id: str, where: str) -> Part:
     return Thinking(text="", extra=found.extra) if isinstance(found, Text) and _is_raw(found) else found
 
 
-def told_part(part: Mapping[str, Any], where: str) -> Text | Media:
-    """A part that is neither call nor result."""
+def told_part(part: Mapping[str, Any], where: str) -> Text | Media | Opaque:
+    """A part that is neither call nor result; one of a kind that has no part of its own is opaque."""
     if "inlineData" in part or "fileData" in part:
         media = _media(part, where)
         if media is not None:
@@ -60,7 +60,9 @@ def told_part(part: Mapping[str, Any], where: str) -> Text | Media:
         return Text(text=encodable(part["text"]), extra=foreign(NAME, {"part": fields} if fields else {}))
     if "text" in part and not isinstance(part["text"], str):
         raise MessageError(f"{where}: `text` must be text, got {type(part['text']).__name__}")
-    return Text(text=_shown(part), extra=foreign(NAME, {"raw": rest(part, _NOTHING, where)}))
+    if "text" in part or any(name in part for name in RUN):
+        return Text(text=_shown(part), extra=foreign(NAME, {"raw": rest(part, _NOTHING, where)}))
+    return Opaque(format=NAME, raw=rest(part, _NOTHING, where))
 
 
 def result_of(part: Mapping[str, Any], call_id: str, where: str) -> tuple[ToolResult, bool]:
@@ -102,6 +104,8 @@ def part_of(part: Part) -> dict[str, Any] | None:
             return {"functionCall": {**call, **kept.get("call", {})}, **fields}
         case Media():
             return {**media_of(part), **fields}
+        case Opaque(raw=raw):
+            return dict(raw)
         case ToolResult():
             return None
 

@@ -1,26 +1,22 @@
 """What Gemini refuses in a request.
 
-Requests are judged as Foveate sends them, which is narrower than what the provider takes: older models take unsigned
-calls, and all of them take contents of one role in a row.
+The whole request is judged. Contents of one role in a row are one turn, as Gemini takes them; whether calls and
+thoughts must be signed depends on the model. Parts of kinds that are not known here are opaque, and taken.
 
 - `contents_given`: `contents` is a list with something in it.
 - `system_says_something`: `systemInstruction`, if there is one, has parts of text.
 - `tools_fit`: a declaration has a name that is allowed and that no other has, and a schema of an object if it has one.
 - `answer_format_fits`: `generationConfig` says that the answer is JSON, by a schema that is an object if there is one.
 - `roles_known`: a content is the user's or the model's.
-- `user_first`: the first content is the user's.
-- `roles_alternate`: no two contents in a row have the same role.
 - `parts_given`: a content has parts, and each is an object.
-- `parts_say_one_thing`: a part has exactly one kind of content, and a text is not empty.
+- `parts_say_one_thing`: a part has one kind of content, and a text is not empty.
 - `calls_are_the_models`: function calls stand in contents of the model, responses in those of the user.
 - `names_fit`: the name of a call and of a response is allowed.
 - `calls_filled`: the `args` of a call are an object.
 - `responses_filled`: the `response` to a call is an object.
-- `calls_answered`: behind a content with calls stands one with as many responses, and responses stand nowhere else.
-- `responses_in_order`: responses have the names and the ids of their calls, in the order of the calls.
+- `calls_answered`: behind a content with calls stands one with a response to each, by its name, and responses stand
+  nowhere else; one that comes twice is the same response.
 - `responses_first`: responses stand before all other parts of their content.
-- `calls_signed`: the first call of a content has a signature, or the placeholder for one.
-- `thoughts_signed`: a thought has its signature with it.
 - `media_known`: media are of a type that is taken, and say where they are.
 """
 
@@ -32,6 +28,7 @@ from typing import Any, Final
 
 from foveate.wire.attachments import takes
 from foveate.wire.data_uri import is_base64, kind_of
+from foveate.wire.gemini_lowering import KINDS
 from foveate.wire.gemini_parts import DETAILS
 from foveate.wire.names import GEMINI_NAMES
 
@@ -47,7 +44,7 @@ def problems(payload: object) -> list[str]:
     raw = payload.get("contents")
     if not isinstance(raw, list):
         return found
-    contents = [content if isinstance(content, Mapping) else {} for content in raw]
+    contents = _as_taken([content if isinstance(content, Mapping) else {} for content in raw])
     return [*found, *(problem for rule in RULES for problem in rule(contents))]
 
 
@@ -98,17 +95,6 @@ def roles_known(contents: Contents) -> Iterator[str]:
             yield f"content {index}: unknown role {content.get('role')!r}"
 
 
-def user_first(contents: Contents) -> Iterator[str]:
-    if contents and contents[0].get("role") != "user":
-        yield f"content 0: the first role is {contents[0].get('role')!r}, not 'user'"
-
-
-def roles_alternate(contents: Contents) -> Iterator[str]:
-    for index in range(1, len(contents)):
-        if contents[index].get("role") == contents[index - 1].get("role"):
-            yield f"content {index}: the role {contents[index].get('role')!r} twice in a row"
-
-
 def parts_given(contents: Contents) -> Iterator[str]:
     for index, content in enumerate(contents):
         parts = content.get("parts")
@@ -118,9 +104,9 @@ def parts_given(contents: Contents) -> Iterator[str]:
 
 def parts_say_one_thing(contents: Contents) -> Iterator[str]:
     for index, at, part in _all_parts(contents):
-        kinds = [key for key in part if key not in DETAILS]
+        kinds = [key for key in part if key in KINDS]
         text = part.get("text", "?")
-        if len(kinds) != 1:
+        if len(kinds) > 1 or not part.keys() - DETAILS:
             yield f"content {index}, part {at}: {len(kinds)} kinds of content: {kinds}"
         elif not isinstance(text, str) or not (text.strip() or part.get("thoughtSignature")):
             yield f"content {index}, part {at}: empty text"
@@ -154,22 +140,15 @@ def responses_filled(contents: Contents) -> Iterator[str]:
 
 
 def calls_answered(contents: Contents) -> Iterator[str]:
-    asked = 0
+    asked: Counter[str] = Counter()
     for index, content in enumerate([*contents, {}]):
-        answers = len(_of_kind(content, "functionResponse"))
-        if answers != asked:
-            yield f"content {index}: {answers} responses to {asked} calls"
-        asked = len(_of_kind(content, "functionCall"))
-
-
-def responses_in_order(contents: Contents) -> Iterator[str]:
-    for index in range(1, len(contents)):
-        calls = _of_kind(contents[index - 1], "functionCall")
-        answers = _of_kind(contents[index], "functionResponse")
-        for call, answer in zip(calls, answers, strict=False):
-            asked, given = (call.get("name"), call.get("id")), (answer.get("name"), answer.get("id"))
-            if asked != given:
-                yield f"content {index}: a response of {given!r:.100} where {asked!r:.100} was called"
+        answers = _of_kind(content, "functionResponse")
+        # With an id it is the same response that comes again.
+        again = [one for at, one in enumerate(answers) if one.get("id") and one in answers[:at]]
+        given = Counter(str(one.get("name")) for one in answers) - Counter(str(one.get("name")) for one in again)
+        for name in (asked - given) + (given - asked):
+            yield f"content {index}: {given[name]} responses to {asked[name]} calls of {name!r:.80}"
+        asked = Counter(str(one.get("name")) for one in _of_kind(content, "functionCall"))
 
 
 def responses_first(contents: Contents) -> Iterator[str]:
@@ -177,19 +156,6 @@ def responses_first(contents: Contents) -> Iterator[str]:
         kinds = ["functionResponse" in part for part in _parts(content)]
         if kinds != sorted(kinds, reverse=True):
             yield f"content {index}: responses behind other parts"
-
-
-def calls_signed(contents: Contents) -> Iterator[str]:
-    for index, content in enumerate(contents):
-        first = next((part for part in _parts(content) if "functionCall" in part), None)
-        if first is not None and not first.get("thoughtSignature"):
-            yield f"content {index}: the first call has no signature"
-
-
-def thoughts_signed(contents: Contents) -> Iterator[str]:
-    for index, at, part in _all_parts(contents):
-        if part.get("thought") is True and not part.get("thoughtSignature"):
-            yield f"content {index}, part {at}: a thought without its signature"
 
 
 def media_known(contents: Contents) -> Iterator[str]:
@@ -209,8 +175,6 @@ def media_known(contents: Contents) -> Iterator[str]:
 WHOLE: Final = (contents_given, system_says_something, tools_fit, answer_format_fits)
 RULES: Final[tuple[Rule, ...]] = (
     roles_known,
-    user_first,
-    roles_alternate,
     parts_given,
     parts_say_one_thing,
     calls_are_the_models,
@@ -218,12 +182,21 @@ RULES: Final[tuple[Rule, ...]] = (
     calls_filled,
     responses_filled,
     calls_answered,
-    responses_in_order,
     responses_first,
-    calls_signed,
-    thoughts_signed,
     media_known,
 )
+
+
+def _as_taken(contents: Contents) -> Contents:
+    """The turns that Gemini makes of contents: those of one role in a row are one."""
+    turns: Contents = []
+    for content in contents:
+        together = turns and turns[-1].get("role") == content.get("role") and _parts(turns[-1]) and _parts(content)
+        if together:
+            turns[-1] = {**turns[-1], "parts": [*turns[-1]["parts"], *content["parts"]]}
+        else:
+            turns.append(content)
+    return turns
 
 
 def _parts(content: object) -> list[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from foveate.log.messages import Message, Text, ToolCall
+from foveate.log.quoting import quote_lines, quote_name, quote_rest
 from foveate.wire.fields import loaded
 from foveate.wire.format import Request
 from foveate.wire.tools import Declared, declared
@@ -51,7 +52,8 @@ def told(request: Request, tools: Mapping[str, Declared], *, words: bool) -> Req
     With `words`, the model may also answer without a call.
     """
     lines = [
-        f"- {tool.name}: {tool.description} {json.dumps(tool.schema, ensure_ascii=False)}" for tool in tools.values()
+        f"- {quote_name(tool.name)}: {quote_rest(tool.description)} {json.dumps(tool.schema, ensure_ascii=False)}"
+        for tool in tools.values()
     ]
     described = _FORM + "\n".join(lines) + (_WORDS if words else "")
     names = {call.id: call.name for message in request.messages for call in message.calls}
@@ -95,7 +97,7 @@ def _as_text(message: Message, names: Mapping[str, str]) -> Message:
     result = message.result
     if result is not None:
         name = names.get(result.call_id) or message.meta.tool_name or "tool"
-        text = Text(text=f"[result of {name}]\n{result.text}")
+        text = Text(text=f"[result of {quote_name(name)}]\n{quote_lines(result.text)}")
         return msgspec.structs.replace(message, role="user", parts=(text, *result.media))
     parts = tuple(Text(text=_written(part)) if isinstance(part, ToolCall) else part for part in message.parts)
     return msgspec.structs.replace(message, parts=parts)

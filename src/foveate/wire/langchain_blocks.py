@@ -9,7 +9,7 @@ import msgspec
 
 from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from foveate.log.text import encodable
 from foveate.wire import anthropic_blocks
 from foveate.wire.anthropic_blocks import signed
@@ -128,7 +128,7 @@ def answer(call_id: str, content: object, kept: Mapping[str, Any], where: str) -
 def answer_content(result: ToolResult) -> str | list[Any]:
     """The content of a tool message: in the blocks it came in, if text and files still fit into them."""
     shape = fields_of(result.extra, NAME).get("content")
-    blocks = [part_block(piece) for piece in split(result, shape)]
+    blocks = [part_block(piece) for piece in split(result, shape) if not isinstance(piece, Opaque)]
     return content_of(blocks) if shape is None or len(blocks) == 1 else blocks
 
 

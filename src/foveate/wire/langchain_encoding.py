@@ -8,11 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from foveate.log.foreign import domestic, fields_of, foreign
-from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult, has_content
 from foveate.wire.attachments import left_out
 from foveate.wire.fields import arguments_object
-from foveate.wire.format import OPENING, Request
+from foveate.wire.format import OPENING, Request, opening_of_nothing
 from foveate.wire.langchain_blocks import NAME, answer_content, content_of, part_block
+from foveate.wire.opaque import without_alien
 
 _TYPES: Final = {"system": "system", "user": "human", "assistant": "ai", "tool": "tool"}
 # What belongs to a type of message that is not sent as such.
@@ -21,7 +22,7 @@ _UNUSUAL: Final = frozenset({"role", "tool_call_chunks", "chunk_position"})
 
 def encode(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """The data of messages, with everything in them."""
-    return [_encoded(message) for message in messages]
+    return [_encoded(message) for message in without_alien(messages, NAME)]
 
 
 def lower(request: Request) -> list[dict[str, Any]]:
@@ -37,13 +38,16 @@ def lower(request: Request) -> list[dict[str, Any]]:
     lowered = [_new("system", {"content": request.system})] if said else []
     names: dict[str, str] = {}
     begun = False
-    for message in request.messages:
+    for message in without_alien(request.messages, NAME):
         names.update((call.id, call.name) for call in message.calls)
+        sent = _lowered(message, names, system=not begun and message.role == "system")
+        if not any(map(has_content, message.parts)):
+            continue
         if message.role == "assistant" and not begun:
             lowered.append(_new("human", {"content": OPENING}))
         begun = begun or message.role != "system"
-        lowered.append(_lowered(message, names, system=not begun))
-    return lowered or [_new("human", {"content": OPENING})]
+        lowered.append(sent)
+    return lowered or [_new("human", {"content": opening_of_nothing(request, "LangChain")})]
 
 
 # --- as it came ---------------------------------------------------------------------------------------------------

@@ -9,14 +9,16 @@ import msgspec
 
 from foveate.errors import MessageError
 from foveate.log.foreign import domestic, fields_of, foreign
-from foveate.log.messages import Media, Text
+from foveate.log.messages import Media, Opaque, Text
 from foveate.log.text import encodable
 from foveate.wire.attachments import data_uri, inline, left_out
 from foveate.wire.data_uri import made_of
 from foveate.wire.fields import rest
+from foveate.wire.pieces import Piece
 
 FORMAT: Final = "openai"
 _NONE: Final[frozenset[str]] = frozenset()
+_KNOWN_TYPES: Final = frozenset({"text", "input_text", "output_text", "refusal", "image_url"})
 SOUNDS: Final = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -33,7 +35,12 @@ def is_telling(block: object) -> bool:
             return False
 
 
-def content_parts(content: object, where: str) -> list[Text | Media]:
+def is_responses_media(block: object) -> bool:
+    """Whether a block is an image or a file as only OpenAI Responses writes them."""
+    return isinstance(block, Mapping) and block.get("type") in ("input_image", "input_file")
+
+
+def content_parts(content: object, where: str) -> list[Piece]:
     """What the content of a message shows."""
     match content:
         case None:
@@ -46,9 +53,11 @@ def content_parts(content: object, where: str) -> list[Text | Media]:
             raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
 
 
-def block_of(part: Text | Media) -> dict[str, Any]:
+def block_of(part: Piece) -> dict[str, Any]:
     """The block of a part; what OpenAI has no block for is said in words."""
     match part:
+        case Opaque(raw=raw):
+            return dict(raw)
         case Text(text=text, extra=extra) if is_refusal(extra):
             return {"type": "refusal", "refusal": text, **wire_fields(extra)}
         case Text(text=text, extra=extra):
@@ -84,7 +93,7 @@ def _ours(extra: dict[str, Any]) -> dict[str, Any]:
     return fields_of(extra, FORMAT)
 
 
-def _part(block: object, where: str) -> Text | Media:
+def _part(block: object, where: str) -> Piece:
     match block:
         case str():
             return Text(text=encodable(block))
@@ -100,10 +109,10 @@ def _part(block: object, where: str) -> Text | Media:
             return _file(rest(more, _NONE, where))
         case {"type": "input_audio", **more}:
             return _sound(rest(more, _NONE, where))
+        case {"type": str() as kind, **more} if kind and kind not in _KNOWN_TYPES:
+            return Opaque(format=FORMAT, raw={"type": encodable(kind), **rest(more, _NONE, where)})
         case {"type": kind}:
-            raise MessageError(
-                f"{where}: unknown `type` {kind!r:.80}; known are text, refusal, image_url, file, input_audio"
-            )
+            raise MessageError(f"{where}: a block of the `type` {kind!r:.80} does not have what that type needs")
         case _:
             raise MessageError(f"{where}: expected text or a block with `type`, got {block!r:.80}")
 

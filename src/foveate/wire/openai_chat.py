@@ -1,9 +1,7 @@
 """OpenAI chat messages, both ways.
 
-What comes in goes out again, up to this: half characters are replaced; one text block without other fields is the same
-as its text alone, and `input_text` and `output_text` are the same as `text`; no content, null and an empty list are the
-same, and so are no tool calls and an empty list of them; an image by its plain address is spelled out; arguments are
-JSON text. `is_error` and `pinned` are for Foveate alone and stay here.
+What comes in goes out again byte for byte, but for half characters, which are replaced. `is_error` and `pinned` are for
+Foveate alone and stay here. Blocks of types that Foveate has no part for are opaque.
 """
 
 from __future__ import annotations
@@ -16,12 +14,22 @@ import msgspec
 
 from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Message, MessageMeta, Part, Role, Text, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, MessageMeta, Opaque, Part, Role, Text, ToolCall, ToolResult
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest
 from foveate.wire.format import Where
-from foveate.wire.openai_blocks import FORMAT, block_of, content_parts, extra_of, is_telling, wire_fields
-from foveate.wire.pieces import joined, outline, split
+from foveate.wire.opaque import without_alien
+from foveate.wire.openai_blocks import (
+    FORMAT,
+    block_of,
+    content_parts,
+    extra_of,
+    is_responses_media,
+    is_telling,
+    wire_fields,
+)
+from foveate.wire.originals import NOTES, RAW, difference, rewritten
+from foveate.wire.pieces import follows, joined, listed, outline, split
 
 _ROLES: Final[dict[str, Role]] = {
     "system": "system",
@@ -32,6 +40,7 @@ _ROLES: Final[dict[str, Role]] = {
     "function": "tool",
 }
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "id"})
+FOR_FOVEATE: Final = ("is_error", "pinned")
 _LEGACY: Final = "function_call"
 _BESIDE: Final = "beside"
 _NONE: Final[frozenset[str]] = frozenset()
@@ -39,7 +48,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 def recognises(raw: object) -> bool:
     """Whether a raw message can only be an OpenAI chat message."""
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, Mapping) or _is_item(raw):
         return False
     if "tool_calls" in raw or "tool_call_id" in raw or raw.get("role") in ("tool", "developer"):
         return True
@@ -49,10 +58,27 @@ def recognises(raw: object) -> bool:
     return "role" in raw and isinstance(content, list | tuple) and any(is_telling(block) for block in content)
 
 
+def _is_item(raw: Mapping[str, Any]) -> bool:
+    """Whether a message of the developer can only be an item of Responses: both formats have such messages."""
+    content = raw.get("content")
+    blocks = content if isinstance(content, list | tuple) else ()
+    return raw.get("role") == "developer" and (raw.get("type") == "message" or any(map(is_responses_media, blocks)))
+
+
 def decode(raw: object, *, where: str = "message") -> Message:
     """The message of an OpenAI chat dict; a malformed shape is refused with a `MessageError`."""
     if isinstance(raw, Message):
         return raw
+    message = _decoded(raw, where)
+    came = {key: value for key, value in mapping(raw, where).items() if key not in FOR_FOVEATE}
+    notes = difference(came, encode(message))
+    if not notes:
+        return message
+    known = fields_of(message.extra, FORMAT)
+    return msgspec.structs.replace(message, extra={**message.extra, **foreign(FORMAT, {**known, **notes})})
+
+
+def _decoded(raw: object, where: str) -> Message:
     if not isinstance(raw, Mapping):
         raise MessageError(f"{where}: expected a mapping with `role`, got {type(raw).__name__}")
     role = raw.get("role")
@@ -61,7 +87,7 @@ def decode(raw: object, *, where: str = "message") -> Message:
     if "parts" in raw and "content" not in raw and "tool_calls" not in raw:
         raise MessageError(f"{where}: `parts` is no field of an OpenAI chat message; give `content`")
     # An id is nothing a provider wants to hear, so it is kept apart from what is sent.
-    noted = rest({"id": raw["id"]}, _NONE, where) if "id" in raw else {}
+    noted = {**(rest({"id": raw["id"]}, _NONE, where) if "id" in raw else {}), "form": _form(raw)}
     if role == "function":
         noted["role"] = role
     known = _KNOWN | ({_LEGACY} if _is_legacy(raw) else _NONE) | ({"refusal"} if _refused(raw) else _NONE)
@@ -72,8 +98,32 @@ def decode(raw: object, *, where: str = "message") -> Message:
     return Message(id="", role=_ROLES[role], parts=parts, meta=_meta(raw), extra=extra)
 
 
+def is_original(message: Message) -> bool:
+    """Whether a message is as it came from this format: what a pass reduced has lost its notes."""
+    return "form" in fields_of(message.extra, FORMAT)
+
+
 def encode(message: Message) -> dict[str, Any]:
     """The OpenAI chat dict of a message."""
+    (message,) = without_alien((message,), FORMAT)
+    given = fields_of(message.extra, FORMAT)
+    raw = given.get(RAW)
+    if isinstance(raw, dict) and _same(_decoded(raw, "original"), message):
+        return dict(raw)
+    return rewritten(_encoded(message), given)
+
+
+def _same(original: Message, message: Message) -> bool:
+    """Whether a message says what its original did."""
+    notes = {key: value for key, value in fields_of(message.extra, FORMAT).items() if key not in NOTES}
+    extra = {key: value for key, value in message.extra.items() if key not in FOR_FOVEATE and key != f"@{FORMAT}"}
+    return (original.role, original.parts) == (message.role, message.parts) and original.extra == {
+        **extra,
+        **foreign(FORMAT, notes),
+    }
+
+
+def _encoded(message: Message) -> dict[str, Any]:
     given = fields_of(message.extra, FORMAT)
     fields = {**({"id": given["id"]} if "id" in given else {}), **_wire_extra(message)}
     result = message.result
@@ -81,7 +131,9 @@ def encode(message: Message) -> dict[str, Any]:
         if given.get("role") == "function":
             return {"role": "function", "content": _result(result), **fields}
         return {"role": "tool", "tool_call_id": result.call_id, "content": _result(result), **fields}
-    out: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    out: dict[str, Any] = {"role": message.role, "content": _content(message, given.get("form"))}
+    if given.get("form") == "absent" and out["content"] in (None, ""):
+        del out["content"]
     calls = [call for call in message.calls if not fields_of(call.extra, FORMAT).get(_LEGACY)]
     if calls:
         out["tool_calls"] = [_encoded_call(call) for call in calls]
@@ -118,7 +170,7 @@ def _meta(raw: Mapping[str, Any]) -> MessageMeta:
 
 def _wire_extra(message: Message) -> dict[str, Any]:
     # What a caller marks for Foveate alone does not go to the provider.
-    return {key: value for key, value in wire_fields(message.extra).items() if key not in ("is_error", "pinned")}
+    return {key: value for key, value in wire_fields(message.extra).items() if key not in FOR_FOVEATE}
 
 
 def _encoded_call(call: ToolCall) -> dict[str, Any]:
@@ -134,8 +186,23 @@ def _function(call: ToolCall) -> dict[str, Any]:
     return {"name": call.name, "arguments": call.arguments, **fields_of(call.extra, FORMAT).get("function", {})}
 
 
-def _content(message: Message) -> Any:
-    shown = [part for part in message.parts if isinstance(part, Text | Media) and not _is_beside(part)]
+def _form(raw: Mapping[str, Any]) -> str:
+    """How the content of a message is written."""
+    match raw.get("content"):
+        case str():
+            return "text"
+        case None:
+            return "null" if "content" in raw else "absent"
+        case _:
+            return "blocks"
+
+
+def _content(message: Message, form: object) -> Any:
+    shown = [part for part in message.parts if isinstance(part, Text | Media | Opaque) and not _is_beside(part)]
+    if form == "blocks":
+        return [block_of(part) for part in shown]
+    if not shown and form == "null":
+        return None
     if not shown:
         return None if message.calls or any(map(_is_beside, message.parts)) else ""
     if len(shown) == 1 and isinstance(shown[0], Text) and not shown[0].extra:
@@ -152,8 +219,9 @@ def _result(result: ToolResult) -> Any:
     """The content of a tool message: text, or blocks if it came with more than one text."""
     if not result.media and not result.extra:
         return result.text
-    pieces = split(result, fields_of(result.extra, FORMAT).get("content"))
-    return plainest([block_of(piece) for piece in pieces]) or ""
+    shape = fields_of(result.extra, FORMAT).get("content")
+    blocks = [block_of(piece) for piece in split(result, shape)]
+    return blocks if follows(result, shape) else plainest(blocks) or ""
 
 
 def _said_parts(raw: Mapping[str, Any], role: str, where: str) -> tuple[Part, ...]:
@@ -230,5 +298,5 @@ def _tool_parts(raw: Mapping[str, Any], where: str) -> tuple[Part, ...]:
         raise MessageError(f"{where}: `tool_call_id` must be a non-empty string, got {call_id!r:.80}")
     pieces = content_parts(raw.get("content"), where)
     result = joined(encodable(call_id), pieces)
-    shape = outline(result, pieces)
+    shape = (listed(pieces) if _form(raw) == "blocks" else None) or outline(result, pieces)
     return (result if shape is None else msgspec.structs.replace(result, extra=foreign(FORMAT, {"content": shape})),)

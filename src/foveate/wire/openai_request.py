@@ -1,26 +1,29 @@
 """A request by the rules of OpenAI chat, ready to send.
 
-Only fields that OpenAI knows are sent, and those by which servers that speak its language get their own reasoning and
-cache marks back. Ids and names that are not allowed are replaced. A tool says text alone: images and files of its
-results are shown by the user, behind all results of the exchange. What OpenAI does not take where it stands is left out
-with a note; a message that says nothing without its reasoning is not sent.
+A message that came from this format and was not reduced is sent as it came, up to what would be refused. OpenAI itself
+gets none of the fields in which servers that merely speak its language keep their reasoning and cache marks;
+`lower_compatible` sends those too. Of all else only fields that OpenAI knows are written. Ids and names that are not
+allowed are replaced. A tool says text alone: images and files of its results are shown by the user, behind all results
+of the exchange. What OpenAI does not take where it stands is left out with a note; a message that says nothing without
+its reasoning is not sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Part, Text, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult
 from foveate.wire.attachments import data_uri, fetched, file_name, held, left_out
-from foveate.wire.data_uri import kind_of
+from foveate.wire.data_uri import is_base64, kind_of
 from foveate.wire.fields import plainest
-from foveate.wire.format import OPENING, Request
+from foveate.wire.format import Request, opening_of_nothing
 from foveate.wire.names import OPENAI_IDS, OPENAI_NAMES, Spelling, fitting, spelling
+from foveate.wire.opaque import without_alien
 from foveate.wire.openai_blocks import FORMAT, SOUNDS, is_refusal
-from foveate.wire.openai_chat import custom_input
-from foveate.wire.pieces import split
+from foveate.wire.openai_chat import custom_input, encode, is_original
+from foveate.wire.pieces import Piece, split
 
 SHOWN: Final = "[shown by the user below]"
 RESULTS: Final = "[images and files of the tool results above]"
@@ -35,6 +38,14 @@ VENDORS: Final = frozenset(
     }
 )
 """What other servers than OpenAI's send and want back."""
+_OF_AN_ANSWER: Final = frozenset({"function_call", "parsed"})
+WORDS: Final = ("text",)
+BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "user": ("text", "image_url", "input_audio", "file"),
+    "assistant": ("text", "refusal"),
+}
+"""The blocks that roles may send; all others may only send `WORDS`."""
+KNOWN_BLOCKS: Final = frozenset({kind for kinds in BLOCKS.values() for kind in kinds})
 _DETAILS: Final = ("low", "high", "auto")
 
 Block = dict[str, Any]
@@ -42,21 +53,130 @@ Block = dict[str, Any]
 
 def lower(request: Request) -> list[dict[str, Any]]:
     """The messages of a request, system prompt first; tools and response format are sent beside them."""
+    return [_without_vendors(raw) for raw in _lowered(request, vendors=False)]
+
+
+def lower_compatible(request: Request) -> list[dict[str, Any]]:
+    """The same for a server that speaks OpenAI's language, with the fields in `VENDORS` as they came."""
+    return [raw for raw, _ in _lowered(request, vendors=True)]
+
+
+def _lowered(request: Request, *, vendors: bool) -> list[tuple[dict[str, Any], bool]]:
+    """The messages, each with whether it is as it came."""
     spelled = spelling(request, names=OPENAI_NAMES, ids=OPENAI_IDS)
-    sent: list[dict[str, Any]] = []
+    sent: list[tuple[dict[str, Any], bool]] = []
     if request.system and request.system.strip():
-        sent.append({"role": "system", "content": request.system})
+        sent.append(({"role": "system", "content": request.system}, False))
     shown: list[Block] = []
-    for message in request.messages:
+    for message in without_alien(request.messages, FORMAT):
         result = message.result
-        if result is not None:
-            sent.append(_answered(message, result, spelled))
-            shown += [block for media in result.media if (block := _media(media)) is not None]
-            continue
-        sent += [*_attached(shown), *_said(message, spelled)]
-        shown = []
-    sent += _attached(shown)
-    return sent or [{"role": "user", "content": OPENING}]
+        if result is None:
+            sent += [(raw, False) for raw in _attached(shown)]
+            shown = []
+        if (raw := _original(message, spelled, vendors=vendors)) is not None:
+            sent.append((raw, True))
+        elif result is not None:
+            sent.append((_answered(message, result, spelled), False))
+            shown += [block for media in result.attachments if (block := _media(media)) is not None]
+        else:
+            sent += [(raw, False) for raw in _said(message, spelled)]
+    sent += [(raw, False) for raw in _attached(shown)]
+    return sent or [({"role": "user", "content": opening_of_nothing(request, "OpenAI")}, False)]
+
+
+def _original(message: Message, spelled: Spelling, *, vendors: bool) -> dict[str, Any] | None:
+    """A message as it came, with the ids and names to send; None if it came from elsewhere or would be refused."""
+    if not is_original(message):
+        return None
+    raw = {key: value for key, value in encode(message).items() if key != "id"}
+    if not is_acceptable(raw, vendors=vendors):
+        return None
+    if message.result is not None:
+        raw["tool_call_id"] = spelled.ids[message.result.call_id]
+    elif message.calls:
+        called = zip(message.calls, raw["tool_calls"], strict=True)
+        raw["tool_calls"] = [_respelled(call, made, spelled) for call, made in called]
+    return raw
+
+
+def _respelled(call: ToolCall, raw: Block, spelled: Spelling) -> Block:
+    kind = "custom" if raw.get("type") == "custom" else "function"
+    return {**raw, "id": spelled.ids[call.id], kind: {**raw[kind], "name": spelled.names[call.name]}}
+
+
+def is_acceptable(raw: Mapping[str, Any], *, vendors: bool) -> bool:
+    """Whether a message is taken as far as one can tell; what nobody knows is taken.
+
+    Answers have fields that are empty there and refused in a request, sounds with their bytes, and calls as they were
+    before there were tools: such a message is written anew.
+    """
+    role, calls, audio = raw.get("role"), raw.get("tool_calls"), raw.get("audio")
+    if role == "function" or _OF_AN_ANSWER & raw.keys() or ("tool_calls" in raw and not calls):
+        return False
+    if any(not isinstance(called(call), str) for call in calls or ()) or (audio is not None and {*audio} - {"id"}):
+        return False
+    if not _says(raw):
+        return False
+    content = raw.get("content")
+    blocks = content if isinstance(content, list) else []
+    return ("name" not in raw or raw["name"] in OPENAI_NAMES) and all(
+        isinstance(block, Mapping) and _is_block(block, str(role), vendors=vendors) for block in blocks
+    )
+
+
+def called(call: Mapping[str, Any]) -> object:
+    """What a call asks for: text, unless something is wrong with it."""
+    kind, field = ("custom", "input") if call.get("type") == "custom" else ("function", "arguments")
+    inner = call.get(kind)
+    return inner.get(field) if isinstance(inner, Mapping) else None
+
+
+def _says(raw: Mapping[str, Any]) -> bool:
+    content = raw.get("content")
+    if raw.get("role") == "tool":
+        return isinstance(content, str | list) and content != []
+    blocks = content if isinstance(content, list) else [{"text": content}] if content else []
+    texts = [one.get("text", "x") for one in blocks if isinstance(one, Mapping)]
+    return bool(raw.get("tool_calls") or raw.get("audio")) or any(str(text).strip() for text in texts)
+
+
+def _is_block(block: Mapping[str, Any], role: str, *, vendors: bool) -> bool:
+    allowed = BLOCKS.get(role, WORDS)
+    kind = block.get("type")
+    if kind not in KNOWN_BLOCKS:
+        return isinstance(kind, str) and bool(kind)
+    # Servers that speak OpenAI's language may take an image from a tool.
+    return (kind in allowed or (kind == "image_url" and role == "tool" and vendors)) and is_readable(block)
+
+
+def is_readable(block: Mapping[str, Any]) -> bool:
+    """Whether what a block of a known type shows is of a type that OpenAI takes."""
+    match block:
+        case {"type": "text", "text": str()} | {"type": "refusal", "refusal": str()}:
+            return True
+        case {"type": "image_url", "image_url": {"url": str() as url}} if url:
+            image = Media(kind="image", reference=url)
+            return (held(FORMAT, image) or fetched(FORMAT, image)) is not None
+        case {"type": "file", "file": {"filename": str() as name, "file_data": str() as content}}:
+            return bool(name) and held(FORMAT, Media(kind="file", reference=content)) is not None
+        case {"type": "file", "file": {"file_id": str() as file_id}}:
+            return bool(file_id)
+        case {"type": "input_audio", "input_audio": {"data": str() as content, "format": form}}:
+            return form in ("wav", "mp3") and bool(content) and is_base64(content)
+        case _:
+            return False
+
+
+def _without_vendors(sent: tuple[dict[str, Any], bool]) -> dict[str, Any]:
+    """A message without the fields of other servers, in itself, its blocks and its calls."""
+    raw, as_it_came = sent
+    plain = {key: value for key, value in raw.items() if key not in VENDORS}
+    for key in ("content", "tool_calls"):
+        if isinstance(plain.get(key), list):
+            plain[key] = [{name: one[name] for name in one if name not in VENDORS} for one in plain[key]]
+    if isinstance(plain.get("content"), list) and not as_it_came:
+        plain["content"] = plainest(plain["content"])
+    return plain
 
 
 def _attached(shown: list[Block]) -> list[dict[str, Any]]:
@@ -66,13 +186,19 @@ def _attached(shown: list[Block]) -> list[dict[str, Any]]:
 def _answered(message: Message, result: ToolResult, spelled: Spelling) -> dict[str, Any]:
     pieces = split(result, fields_of(result.extra, FORMAT).get("content")) if result.media or result.extra else []
     blocks = [_words(piece) for piece in pieces]
-    content = result.text if not blocks else plainest([block for block in blocks if block["text"].strip()]) or ""
+    content = (
+        result.text
+        if not blocks
+        else plainest([block for block in blocks if str(block.get("text", "x")).strip()]) or ""
+    )
     return {"role": "tool", "tool_call_id": spelled.ids[result.call_id], "content": content, **_fields(message)}
 
 
-def _words(piece: Text | Media) -> Block:
+def _words(piece: Piece) -> Block:
     if isinstance(piece, Text):
         return _text(piece)
+    if isinstance(piece, Opaque):
+        return dict(piece.raw)
     return {"type": "text", "text": left_out(piece) if _media(piece) is None else f"[{piece.kind}] {SHOWN}"}
 
 
@@ -119,6 +245,8 @@ def _block(part: Part, role: str) -> Block | None:
             return {"type": "refusal", "refusal": text}
         case Text():
             return _text(part)
+        case Opaque(raw=raw):
+            return dict(raw)
         case Media():
             block = _media(part) if role == "user" else None
             return {"type": "text", "text": left_out(part)} if block is None else block

@@ -2,15 +2,17 @@
 
 Messages: there are some, each an object with a known role; one that is no tool's says something or calls a tool.
 
-Content: blocks are of a type that the role may send, and have what the type needs; a tool's message has content.
+Content: blocks are of a type that the role may send, and have what the type needs; one of a type that is not known here
+is opaque, and taken; a tool's message has content.
 
 Calls: only the assistant's, in a list that is not empty; each with an id, the name of a function and arguments that are
 text; no id twice in one message; each answered before anything else is said. Results name a call that waits for them,
 once.
 
 So far for any conversation, also one for a server that only speaks OpenAI's language. A request as Foveate sends it
-keeps more rules, and more than OpenAI has: fields of messages and blocks are known; ids and names have allowed
-characters; a tool says text alone; images, files and sounds are of types that are taken.
+keeps more rules: ids and names have allowed characters; images, files and sounds are of types that are taken. In one
+that goes to OpenAI itself a tool says text alone, and there are no fields of other servers: it answers `Unknown
+parameter` to them.
 """
 
 from __future__ import annotations
@@ -19,11 +21,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from foveate.log.messages import Media
-from foveate.wire.attachments import fetched, held
-from foveate.wire.data_uri import is_base64
 from foveate.wire.names import OPENAI_IDS, OPENAI_NAMES
-from foveate.wire.openai_request import VENDORS
+from foveate.wire.openai_request import BLOCKS, KNOWN_BLOCKS, VENDORS, WORDS, is_readable
 
 Said = Mapping[str, Any]
 Messages = Sequence[tuple[str, Said]]
@@ -36,7 +35,12 @@ def problems(request: object) -> list[str]:
 
 
 def sent_problems(request: object) -> list[str]:
-    """Everything that is wrong with a request as Foveate sends it; empty if nothing is."""
+    """Everything that is wrong with a request as Foveate sends it to OpenAI; empty if nothing is."""
+    return _broken(request, (*RULES, *SENT_RULES, results_are_text, no_vendor_fields))
+
+
+def compatible_problems(request: object) -> list[str]:
+    """Everything that is wrong with a request as Foveate sends it to a server that speaks OpenAI's language."""
     return _broken(request, (*RULES, *SENT_RULES))
 
 
@@ -70,17 +74,18 @@ def result_content_present(messages: Messages) -> Iterator[str]:
 def blocks_known(messages: Messages) -> Iterator[str]:
     for place, message in messages:
         role = message.get("role")
-        allowed = _BLOCKS.get(role, _WORDS) if isinstance(role, str) else _WORDS
+        # Servers that speak OpenAI's language may take an image from a tool.
+        allowed = (*WORDS, "image_url") if role == "tool" else BLOCKS.get(str(role), WORDS)
         for inner, block in _blocks(place, message):
             kind = block.get("type")
-            if kind not in allowed:
+            if not isinstance(kind, str) or (kind in KNOWN_BLOCKS and kind not in allowed):
                 yield f"{inner}: block type {kind!r:.80} in a message of the role {role!r:.80}"
 
 
 def blocks_complete(messages: Messages) -> Iterator[str]:
     for place, message in messages:
         for inner, block in _blocks(place, message):
-            if not _is_complete(block):
+            if block.get("type") in KNOWN_BLOCKS and not _is_complete(block):
                 yield f"{inner}: {block.get('type')!r:.80} block without what it shows"
 
 
@@ -157,18 +162,19 @@ def results_single(messages: Messages) -> Iterator[str]:
         answered.add(call_id)
 
 
-def fields_known(messages: Messages) -> Iterator[str]:
-    for place, message in messages:
-        for field in message.keys() - _FIELDS:
-            yield f"{place}: unknown field {field!r:.80}"
-
-
-def block_fields_known(messages: Messages) -> Iterator[str]:
+def results_are_text(messages: Messages) -> Iterator[str]:
     for place, message in messages:
         for inner, block in _blocks(place, message):
-            kind = block.get("type")
-            for field in block.keys() - {"type", kind} - VENDORS if isinstance(kind, str) else ():
-                yield f"{inner}: unknown field {field!r:.80} of a {kind:.80} block"
+            if message.get("role") == "tool" and block.get("type") == "image_url":
+                yield f"{inner}: an image in a tool message"
+
+
+def no_vendor_fields(messages: Messages) -> Iterator[str]:
+    for place, message in messages:
+        inner = [*_blocks(place, message), *((f"{place}, call {at}", call) for at, call in enumerate(_calls(message)))]
+        for where, one in ((place, message), *inner):
+            for field in VENDORS & one.keys():
+                yield f"{where}: {field!r} is another server's, not OpenAI's"
 
 
 def names_allowed(messages: Messages) -> Iterator[str]:
@@ -190,17 +196,10 @@ def call_names_allowed(messages: Messages) -> Iterator[str]:
             yield f"{place}: name of a function {name!r:.80} is not allowed"
 
 
-def results_are_text(messages: Messages) -> Iterator[str]:
-    for place, message in messages:
-        for inner, block in _blocks(place, message):
-            if message.get("role") == "tool" and block.get("type") == "image_url":
-                yield f"{inner}: an image in a tool message"
-
-
 def media_taken(messages: Messages) -> Iterator[str]:
     for place, message in messages:
         for inner, block in _blocks(place, message):
-            if _is_complete(block) and not _is_taken(block):
+            if _is_complete(block) and not is_readable(block):
                 yield f"{inner}: {block.get('type')!r:.80} of a type that is not taken"
 
 
@@ -223,22 +222,11 @@ RULES: Final[tuple[Rule, ...]] = (
     results_single,
 )
 SENT_RULES: Final[tuple[Rule, ...]] = (
-    fields_known,
-    block_fields_known,
     names_allowed,
     call_ids_allowed,
     call_names_allowed,
-    results_are_text,
     media_taken,
 )
-
-_FIELDS: Final = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio"}) | VENDORS
-_WORDS: Final = ("text",)
-_BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
-    "user": ("text", "image_url", "input_audio", "file"),
-    "assistant": ("text", "refusal"),
-    "tool": ("text", "image_url"),
-}
 
 
 def _calls(message: Said) -> list[Said]:
@@ -278,21 +266,6 @@ def _is_complete(block: Said) -> bool:
             return True
         case _:
             return False
-
-
-def _is_taken(block: Said) -> bool:
-    match block:
-        case {"type": "image_url", "image_url": {"url": str() as url}}:
-            image = Media(kind="image", reference=url)
-            return (held("openai", image) or fetched("openai", image)) is not None
-        case {"type": "file", "file": {"filename": str() as name, "file_data": str() as content}}:
-            return bool(name) and held("openai", Media(kind="file", reference=content)) is not None
-        case {"type": "file", "file": {"file_id": str() as file_id}}:
-            return bool(file_id)
-        case {"type": "input_audio", "input_audio": {"data": str() as content, "format": form}}:
-            return form in ("wav", "mp3") and bool(content) and is_base64(content)
-        case _:
-            return block.get("type") in ("text", "refusal")
 
 
 def _has_content(content: object) -> bool:

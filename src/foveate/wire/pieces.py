@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from foveate.log.messages import Media, Text, ToolResult
+from foveate.log.messages import Media, Opaque, Text, ToolResult
+
+Piece = Text | Media | Opaque
 
 
-def joined(call_id: str, pieces: Sequence[Text | Media]) -> ToolResult:
+def joined(call_id: str, pieces: Sequence[Piece]) -> ToolResult:
     """The result that pieces make: their texts joined by newlines, their images and files beside them."""
     return ToolResult(
         call_id=call_id,
         text="\n".join(piece.text for piece in pieces if isinstance(piece, Text)),
-        media=tuple(piece for piece in pieces if isinstance(piece, Media)),
+        media=tuple(piece for piece in pieces if not isinstance(piece, Text)),
     )
 
 
-def outline(result: ToolResult, pieces: Sequence[Text | Media]) -> list[Any] | None:
+def outline(result: ToolResult, pieces: Sequence[Piece]) -> list[Any] | None:
     """What a result does not say of its pieces: length and extra of each text; None if it says all."""
     # An empty text is the same as none.
     if list(pieces) in (_plain(result), [Text(text="")]):
@@ -25,18 +27,32 @@ def outline(result: ToolResult, pieces: Sequence[Text | Media]) -> list[Any] | N
     return [[len(piece.text), piece.extra] if isinstance(piece, Text) else None for piece in pieces]
 
 
-def split(result: ToolResult, outline: object) -> list[Text | Media]:
+def listed(pieces: Sequence[Piece]) -> list[Any] | None:
+    """The outline of one text that came in a list, which no other outline tells from a text alone."""
+    match pieces:
+        case [Text(text=text, extra=extra)] if text and not extra:
+            return [[len(text), {}]]
+        case _:
+            return None
+
+
+def split(result: ToolResult, outline: object) -> list[Piece]:
     """The pieces by an outline; text and then images if there is none, or if the text was changed since."""
     pieces = _outlined(result, outline) if isinstance(outline, list) else None
     return _plain(result) if pieces is None else pieces
 
 
-def _plain(result: ToolResult) -> list[Text | Media]:
+def follows(result: ToolResult, outline: object) -> bool:
+    """Whether a result still is what its outline says."""
+    return isinstance(outline, list) and _outlined(result, outline) is not None
+
+
+def _plain(result: ToolResult) -> list[Piece]:
     return [*([Text(text=result.text)] if result.text else []), *result.media]
 
 
-def _outlined(result: ToolResult, outline: Sequence[Any]) -> list[Text | Media] | None:
-    pieces: list[Text | Media] = []
+def _outlined(result: ToolResult, outline: Sequence[Any]) -> list[Piece] | None:
+    pieces: list[Piece] = []
     media = iter(result.media)
     start = 0
     # Each text after the first stands behind a newline.

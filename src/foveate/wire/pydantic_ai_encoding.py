@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall, ToolResult, has_content
 from foveate.wire.anthropic_blocks import note
 from foveate.wire.attachments import is_address, left_out
 from foveate.wire.data_uri import for_addresses, inline, made_of
 from foveate.wire.fields import arguments_object, loaded
-from foveate.wire.format import OPENING, Request
+from foveate.wire.format import OPENING, Request, opening_of_nothing
+from foveate.wire.opaque import without_alien
 from foveate.wire.pieces import split
 from foveate.wire.pydantic_ai import NAME, REDACTED, URLS, WORDS
 
@@ -23,7 +24,7 @@ def encode(messages: Iterable[Message]) -> list[dict[str, Any]]:
     """The requests and responses of messages, with everything in them; other messages join the request before them."""
     names: dict[str, str] = {}
     raws: list[dict[str, Any]] = []
-    for message in messages:
+    for message in without_alien(messages, NAME):
         fields = fields_of(message.extra, NAME)
         if message.role == "assistant":
             names.update((call.id, call.name) for call in message.calls)
@@ -48,17 +49,20 @@ def lower(request: Request) -> list[dict[str, Any]]:
     if request.system and request.system.strip():
         lowered.append(_new_request([{"part_kind": "system-prompt", "content": request.system}]))
     names: dict[str, str] = {}
-    for index, message in enumerate(request.messages):
+    for index, message in enumerate(without_alien(request.messages, NAME)):
         if message.role == "assistant":
             names.update((call.id, call.name) for call in message.calls)
+            response = _lowered_response(message)
+            if not response["parts"] or not any(map(has_content, message.parts)):
+                continue
             if all(part["part_kind"] == "system-prompt" for raw in lowered for part in raw["parts"]):
                 _join(lowered, [{"part_kind": "user-prompt", "content": OPENING}], {})
-            lowered.append(_lowered_response(message))
-        else:
-            fields = fields_of(message.extra, NAME).get("request", {})
-            _join(lowered, _lowered_parts(message, names, marked=index in request.marks), fields)
+            lowered.append(response)
+        elif parts := _lowered_parts(message, names, marked=index in request.marks):
+            _join(lowered, parts, fields_of(message.extra, NAME).get("request", {}))
     if not lowered:
-        lowered.append(_new_request([{"part_kind": "user-prompt", "content": OPENING}]))
+        opening = opening_of_nothing(request, "pydantic-ai")
+        lowered.append(_new_request([{"part_kind": "user-prompt", "content": opening}]))
     for raw in lowered:
         # Everything that is no result keeps its order.
         raw["parts"].sort(key=lambda part: raw["kind"] == "request" and part["part_kind"] not in _RESULTS)
@@ -170,7 +174,7 @@ def _as_it_came(result: ToolResult) -> list[Any]:
         case ("json", text, ()):
             value = loaded(text)
             return [] if value is None else [value]
-        case ("file", "", (file,)):
+        case ("file", "", (Media() as file,)):
             return [_file(file)]
         case (None, text, ()):
             return [text]
@@ -182,7 +186,7 @@ def _as_it_came(result: ToolResult) -> list[Any]:
 
 def _pieces(result: ToolResult) -> list[Any]:
     pieces = split(result, fields_of(result.extra, NAME).get("content"))
-    return [_returned_item(piece) for piece in pieces]
+    return [_returned_item(piece) for piece in pieces if not isinstance(piece, Opaque)]
 
 
 def _returned_item(piece: Text | Media) -> Any:
@@ -290,7 +294,13 @@ def _lowered_parts(message: Message, names: dict[str, str], *, marked: bool) -> 
     for part in parts:
         if part["part_kind"] == "user-prompt":
             part["content"] = _shown(part["content"], marked=marked)
-    return parts
+    return [part for part in parts if not _is_blank(part)]
+
+
+def _is_blank(part: dict[str, Any]) -> bool:
+    content = part.get("content")
+    blank = not content.strip() if isinstance(content, str) else content == []
+    return blank and part["part_kind"] in ("user-prompt", "system-prompt")
 
 
 def _shown(content: str | list[Any], *, marked: bool) -> str | list[Any]:

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from foveate.errors import MessageError
 from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Text
+from foveate.log.messages import Media, Opaque, Text
 from foveate.log.text import encodable
 from foveate.wire.attachments import data_uri, fetched, file_name, held, inline, shown_kind
 from foveate.wire.data_uri import kind_of
 from foveate.wire.fields import arguments_text, mapping, rest
+from foveate.wire.pieces import Piece
 
 NAME: Final = "openai-responses"
 
@@ -19,7 +20,7 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 _DETAILS: Final = frozenset({"low", "high", "auto", "original"})
 
 
-def parts_of(content: object, kind: str, where: str) -> tuple[Text | Media, ...]:
+def parts_of(content: object, kind: str, where: str) -> tuple[Piece, ...]:
     match content:
         case str():
             return (Text(text=encodable(content)),)
@@ -29,7 +30,7 @@ def parts_of(content: object, kind: str, where: str) -> tuple[Text | Media, ...]
             raise MessageError(f"{where}: `content` must be text or a list of blocks, got {type(content).__name__}")
 
 
-def answer_of(output: object, where: str) -> tuple[str, tuple[Media, ...]]:
+def answer_of(output: object, where: str) -> tuple[str, tuple[Media | Opaque, ...]]:
     """The text and the media of an output of any kind."""
     match output:
         case str():
@@ -37,18 +38,20 @@ def answer_of(output: object, where: str) -> tuple[str, tuple[Media, ...]]:
         case [{"type": _}, *_] | []:
             parts = parts_of(output, "input_text", where)
             texts = [part.text for part in parts if isinstance(part, Text)]
-            return "\n".join(texts), tuple(part for part in parts if isinstance(part, Media))
+            return "\n".join(texts), tuple(part for part in parts if not isinstance(part, Text))
         case {"type": "computer_screenshot", "image_url": str() as url}:
             return "", (Media(kind="image", reference=encodable(url)),)
         case _:
             return arguments_text(output, where), ()
 
 
-def block_of(part: Text | Media, kind: str) -> dict[str, Any]:
+def block_of(part: Piece, kind: str) -> dict[str, Any]:
     """The block of a part as it came; text of no own type is of type `kind`."""
     kept = fields_of(part.extra, NAME)
     block: dict[str, Any] = kept.get("block", {})
     match part:
+        case Opaque(raw=raw):
+            return dict(raw)
         case Text(text=text) if kept.get("raw") is True:
             return dict(block) if text == _unread(block) else {"type": kind, "text": text}
         case Text(text=text):
@@ -82,7 +85,7 @@ def sent_media(media: Media) -> dict[str, Any] | None:
     return {"type": type, "image_url" if type == "input_image" else "file_url": address, **shown}
 
 
-def _part(raw: object, kind: str, where: str) -> Text | Media:
+def _part(raw: object, kind: str, where: str) -> Piece:
     block = mapping(raw, where)
     type = block.get("type")
     if not isinstance(type, str) or not type:
@@ -97,8 +100,7 @@ def _part(raw: object, kind: str, where: str) -> Text | Media:
             return media
     if type == "input_audio" and (sound := _sound(block, where)) is not None:
         return sound
-    raw = rest(block, _NOTHING, where)
-    return Text(text=_unread(raw), extra=foreign(NAME, {"raw": True, "block": raw}))
+    return Opaque(format=NAME, raw=rest(block, _NOTHING, where))
 
 
 def _unread(block: Mapping[str, Any]) -> str:

@@ -7,27 +7,32 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from foveate.wire.answer_format import answer_format
 from foveate.wire.attachments import left_out
-from foveate.wire.format import OPENING, Request
+from foveate.wire.format import Request, opening_of_nothing
 from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS, spelling
+from foveate.wire.opaque import without_alien
 from foveate.wire.openai_responses import (
-    APPROVAL,
-    CUSTOM,
-    FUNCTION,
     answers_as_it_came,
     as_it_ran,
     call_item,
     custom_input,
     is_as_it_came,
+    is_original,
+    item_as_it_came,
     item_fields,
+    items_of,
     kind_of,
     output_item,
     role_of,
+    said_item,
 )
+from foveate.wire.pieces import Piece
+from foveate.wire.responses_acceptance import is_acceptable
 from foveate.wire.responses_blocks import NAME, parts_of, sent_media
 from foveate.wire.responses_items import FIELDS, LONGEST_ID, hosted, sent
+from foveate.wire.responses_reading import APPROVAL, CUSTOM, FUNCTION
 from foveate.wire.tools import responses_tools
 
 PREFIXES: Final = {"message": "msg_", "reasoning": "rs_", FUNCTION: "fc_", CUSTOM: "ctc_"}
@@ -37,25 +42,27 @@ PREFIXES: Final = {"message": "msg_", "reasoning": "rs_", FUNCTION: "fc_", CUSTO
 def lower(request: Request) -> dict[str, Any]:
     """The keywords of a call: `instructions`, `input`, `tools`, `text`.
 
-    Items have the fields that the provider takes, and no others. Reasoning is sent with what followed it, or not at
-    all; without it, the ids of what followed are left out too, and what the provider ran itself is said in words. So it
-    is wherever there is no reasoning to it although the request has some, and where it is too large. A call of one of
-    the provider's own tools is then one of a function, if there was reasoning to it.
+    An item that came from this format and was not reduced is sent as it came, up to what would be refused. Others have
+    the fields that the provider takes, and no others. Reasoning is sent with what followed it, or not at all; without
+    it, the ids of what followed are left out too, and what the provider ran itself is said in words. So it is wherever
+    there is no reasoning to it although the request has some, and where it is too large. A call of one of the
+    provider's own tools is then one of a function, if there was reasoning to it.
     """
+    messages = without_alien(request.messages, NAME)
     lowering = _lowering(request)
     items: list[dict[str, Any]] = []
-    for message in request.messages:
+    for message in messages:
         if message.result is not None:
-            items.append(_output(message.result, lowering))
+            items.append(_output(message, message.result, lowering))
         elif message.role == "assistant":
-            items += _settled(list(_entries(message, lowering)), lowering)
+            items += _settled(list(_entries(message, lowering)), lowering, whole=is_original(message))
         elif (item := _told(message, lowering)) is not None:
             items.append(item)
     instructions = {"instructions": request.system} if request.system and request.system.strip() else {}
-    tools = responses_tools(request.tools, lowering.names)
+    tools = responses_tools(request.tools, lowering.names, anew=request.wire == 1)
     return {
         **instructions,
-        "input": items or [_words("user", OPENING)],
+        "input": items or [_words("user", opening_of_nothing(request, "OpenAI Responses"))],
         **({"tools": tools} if tools else {}),
         **_text(request.response_format),
     }
@@ -69,18 +76,26 @@ class _Lowering:
     ids: Mapping[str, str]
     names: Mapping[str, str]
     reasons: bool
+    # Results that are as they came.
+    originals: frozenset[str]
     seen: set[str] = field(default_factory=set)
     kinds: dict[str, str] = field(default_factory=dict)
     approvals: set[str] = field(default_factory=set)
+
+    def answers(self, item: Mapping[str, Any]) -> bool:
+        """Whether an output answers a call that was sent."""
+        sent = self.ids.get(str(item.get("call_id")))
+        return sent in self.kinds and item.get("type") == f"{self.kinds[sent]}_output"
 
     def note(self, item: dict[str, Any]) -> None:
         """Note an item that is sent."""
         if isinstance(item.get("id"), str):
             self.seen.add(item["id"])
-        if "call_id" in item:
-            self.kinds[item["call_id"]] = item["type"]
-        if item["type"] == "mcp_approval_request":
-            self.approvals.add(item["id"])
+        kind = item.get("type", "message")
+        if isinstance(item.get("call_id"), str):
+            self.kinds[item["call_id"]] = kind
+        if kind == "mcp_approval_request":
+            self.approvals.add(str(item.get("id")))
 
 
 class _Entry(NamedTuple):
@@ -98,6 +113,9 @@ def _lowering(request: Request) -> _Lowering:
         results={message.result.call_id: message.result for message in request.messages if message.result is not None},
         ids=spelt.ids,
         names=spelt.names,
+        originals=frozenset(
+            one.result.call_id for one in request.messages if one.result is not None and is_original(one)
+        ),
         reasons=any(part.extra and _is_of_reasoning(part) for part in parts),
     )
 
@@ -128,31 +146,51 @@ def _words(role: str, text: str) -> dict[str, Any]:
 
 def _entries(message: Message, lowering: _Lowering) -> Iterator[_Entry]:
     """The items of what the model said, in order."""
-    said: list[Text | Media] = []
     reasoned = False
-    for part in message.parts:
-        reasoned = reasoned or _is_of_reasoning(part)
-        ran = as_it_ran(part)
-        if isinstance(part, Text | Media) and ran is None:
-            if said and "item" in fields_of(part.extra, NAME):
-                yield _said(said)
-                said = []
-            said.append(part)
-            continue
-        if said:
-            yield _said(said)
-            said = []
-        if isinstance(part, ToolCall):
-            yield _call(part, lowering, reasoned=reasoned)
-        elif ran is not None and isinstance(part, Text):
-            yield _ran(ran, part.text, lowering)
-        elif isinstance(part, Thinking) and "item" in fields_of(part.extra, NAME):
-            yield _own(item_fields(part.extra))
-    if said:
-        yield _said(said)
+    for parts in items_of(message.parts):
+        first = parts[0]
+        reasoned = reasoned or _is_of_reasoning(first)
+        entry = _written(parts, lowering, reasoned=reasoned)
+        # Originals stay what they are behind their reasoning, however much of the message is left.
+        came = _as_it_came(parts, lowering) if entry.led is not None or isinstance(first, Opaque | Text) else None
+        yield entry if came is None else entry._replace(led=came)
 
 
-def _said(parts: list[Text | Media]) -> _Entry:
+def _as_it_came(parts: list[Part], lowering: _Lowering) -> dict[str, Any] | None:
+    """An item as it came, with the ids and names to send; None if it came from elsewhere or would be refused."""
+    first = parts[0]
+    if fields_of(first.extra, NAME).get("came") is not True:
+        return None
+    item = said_item(parts)
+    if isinstance(first, ToolCall):
+        kind = kind_of(first)
+        native = kind in (FUNCTION, CUSTOM) or first.id in lowering.originals
+        named = {"name": lowering.names[first.name]} if "name" in item else {}
+        item = {**item, "call_id": lowering.ids[first.id], **named}
+        if not native or (kind not in (FUNCTION, CUSTOM) and not is_as_it_came(first)):
+            return None
+    if not is_acceptable(item):
+        return None
+    # How the ids of an unknown type look, nobody knows.
+    return item if isinstance(first, Opaque) and first.extra.get("whole") is True else _with_valid_id(item)
+
+
+def _written(parts: list[Part], lowering: _Lowering, *, reasoned: bool) -> _Entry:
+    """An item as Foveate writes it."""
+    first = parts[0]
+    ran = as_it_ran(first)
+    if isinstance(first, ToolCall):
+        return _call(first, lowering, reasoned=reasoned)
+    if ran is not None and isinstance(first, Text):
+        return _ran(ran, first.text, lowering)
+    if isinstance(first, Opaque) and first.extra.get("whole") is True:
+        return _Entry(dict(first.raw), dict(first.raw))
+    if isinstance(first, Thinking):
+        return _own(item_fields(first.extra))
+    return _said([part for part in parts if isinstance(part, Text | Media | Opaque)])
+
+
+def _said(parts: list[Piece]) -> _Entry:
     content = [block for part in parts if (block := _said_block(part)) is not None]
     if not content:
         return _Entry(None, None)
@@ -209,8 +247,11 @@ def _own(item: dict[str, Any]) -> _Entry:
             return _Entry(None, None)
 
 
-def _settled(entries: list[_Entry], lowering: _Lowering) -> Iterator[dict[str, Any]]:
-    """The items that are sent: each stretch behind its reasoning, or as if there had been none."""
+def _settled(entries: list[_Entry], lowering: _Lowering, *, whole: bool) -> Iterator[dict[str, Any]]:
+    """The items that are sent: each stretch behind its reasoning, or as if there had been none.
+
+    Of a message that is `whole` nothing was taken, so that what has no reasoning before it never had any.
+    """
     start = 0
     while start < len(entries):
         head = start
@@ -220,7 +261,7 @@ def _settled(entries: list[_Entry], lowering: _Lowering) -> Iterator[dict[str, A
         while end < len(entries) and not entries[end].reasoning:
             end += 1
         stretch = entries[start:end]
-        led = start < head < end and _can_be_replayed(stretch, head - start, lowering.seen)
+        led = (whole or start < head) and head < end and _can_be_replayed(stretch, head - start, lowering.seen)
         for entry in stretch:
             item = entry.led if led and entry.led is not None else entry.alone
             if item is not None:
@@ -230,17 +271,19 @@ def _settled(entries: list[_Entry], lowering: _Lowering) -> Iterator[dict[str, A
 
 
 def _can_be_replayed(stretch: Sequence[_Entry], head: int, seen: set[str]) -> bool:
-    ids = [str(entry.led["id"]) for entry in stretch if entry.led is not None and "id" in entry.led]
+    ids = [entry.led["id"] for entry in stretch if entry.led is not None and isinstance(entry.led.get("id"), str)]
     # The provider refuses reasoning without the very item that followed it, and an id that was there before.
     return (
-        all(entry.led is not None for entry in stretch[: head + 1])
+        all(entry.led is not None for entry in stretch[: head + 1] if head)
         and len(ids) == len(set(ids))
         and seen.isdisjoint(ids)
     )
 
 
 def _with_valid_id(item: dict[str, Any]) -> dict[str, Any]:
-    named, prefix = item.get("id"), PREFIXES[item["type"]]
+    if "id" not in item:
+        return item
+    named, prefix = item.get("id"), PREFIXES.get(item.get("type", "message"), "")
     fits = isinstance(named, str) and named.startswith(prefix) and len(prefix) < len(named) <= LONGEST_ID
     return item if fits else _without_id(item)
 
@@ -249,8 +292,10 @@ def _without_id(item: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in item.items() if key != "id"}
 
 
-def _said_block(part: Text | Media) -> dict[str, Any] | None:
+def _said_block(part: Piece) -> dict[str, Any] | None:
     """A block of the model's own words; it cannot send media back."""
+    if isinstance(part, Opaque):
+        return dict(part.raw)
     if isinstance(part, Media):
         return {"type": "output_text", "text": left_out(part)}
     block: dict[str, Any] = fields_of(part.extra, NAME).get("block", {})
@@ -271,15 +316,29 @@ def _told(message: Message, lowering: _Lowering) -> dict[str, Any] | None:
     asked = str(ran.get("approval_request_id")) if ran is not None and ran.get("type") == APPROVAL else ""
     if ran is not None and asked in lowering.approvals:
         lowering.approvals.discard(asked)
+        if is_original(message):
+            return dict(ran)
         return _without_id(sent({**ran, "approve": ran.get("approve") is True}))
+    first = message.parts[0] if len(message.parts) == 1 else None
+    if isinstance(first, Opaque) and first.extra.get("whole") is True:
+        return dict(first.raw)
+    if ran is None and is_original(message) and is_acceptable(item := item_as_it_came(message, {})):
+        return _with_valid_id(item)
+    repeated = fields_of(message.extra, NAME).get("repeated")
+    if isinstance(repeated, dict) and lowering.answers(repeated):
+        return {**repeated, "call_id": lowering.ids[repeated["call_id"]]}
     role = role_of(message)
     content = [block for part in message.parts if (block := _told_block(part, role)) is not None]
     return {"type": "message", "role": role, "content": content} if content else None
 
 
-def _output(result: ToolResult, lowering: _Lowering) -> dict[str, Any]:
+def _output(message: Message, result: ToolResult, lowering: _Lowering) -> dict[str, Any]:
     call_id = lowering.ids[result.call_id]
     kind = lowering.kinds.get(call_id, FUNCTION)
+    if is_original(message):
+        item = item_as_it_came(message, {})
+        if item.get("type") == f"{kind}_output" and is_acceptable(item):
+            return {**item, "id" if "call_id" not in item else "call_id": call_id}
     if kind in (FUNCTION, CUSTOM):
         return {"type": f"{kind}_output", "call_id": call_id, "output": _answer(result)}
     item = sent(output_item(result, kind))
@@ -300,6 +359,8 @@ def _told_block(part: object, role: str) -> dict[str, Any] | None:
     match part:
         case Text(text=text):
             return {"type": "input_text", "text": text} if text.strip() else None
+        case Opaque(raw=raw):
+            return dict(raw)
         case Media():
             block = None if role in ("system", "developer") else sent_media(part)
             return {"type": "input_text", "text": left_out(part)} if block is None else block

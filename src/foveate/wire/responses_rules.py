@@ -1,12 +1,12 @@
 """What OpenAI Responses refuses in a request.
 
-Requests are judged as Foveate sends them, which is narrower than what the provider takes: it takes easy messages, calls
-without an output, and fields and types that come with newer models.
+The whole request is judged. Items, blocks and fields of types that are not known here are opaque, and taken; a message
+needs no `type`. A call without an output is refused, though not every model does.
 
 - `input_given`: `input` is a list with something in it.
 - `instructions_say_something`: `instructions`, if there are any, are text.
 - `tools_fit`: a tool has a `type`; a function and a custom tool have a name that is allowed and that no other tool has,
-  and a function has `parameters` of an object and says whether it is `strict`.
+  and a function has `parameters` of an object.
 - `answer_format_fits`: the `format` in `text` is of a known type, and one by a schema has a name and that schema, of an
   object.
 - `items_typed`: each item is an object with a `type`.
@@ -21,11 +21,10 @@ without an output, and fields and types that come with newer models.
 - `call_ids_fit`: a call and an output have a `call_id` of 1 to 64 characters.
 - `call_ids_unique`: no two calls have the same `call_id`.
 - `outputs_have_calls`: an output stands behind its call, and is of its kind.
-- `calls_answered_once`: each call has exactly one output.
+- `calls_answered`: each call has an output.
 - `outputs_given`: the output of a function or a custom tool is text or a list of `input_…` blocks.
 - `reasoning_replayable`: reasoning has a `summary`, and `encrypted_content` or an `id`.
 - `reasoning_followed`: reasoning stands before something else that the model did.
-- `hosted_behind_reasoning`: where there is reasoning at all, what the provider ran itself stands behind some.
 - `approvals_asked`: an approval stands behind the request for it, and there is one to a request.
 - `item_ids_fit`: the id of an item begins as those of its type do, and is there once.
 """
@@ -36,22 +35,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from foveate.wire.attachments import is_address, takes
-from foveate.wire.data_uri import inline, kind_of
 from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS
-from foveate.wire.responses_items import FIELDS
+from foveate.wire.responses_acceptance import ROLES, fits_role, is_taken
 from foveate.wire.responses_lowering import PREFIXES
-
-_ROLES: Final = ("user", "assistant", "system", "developer")
-_SAID: Final = frozenset({"output_text", "refusal"})
-_BLOCKS: Final = {
-    "input_text": frozenset({"type", "text"}),
-    "output_text": frozenset({"type", "text", "annotations"}),
-    "refusal": frozenset({"type", "refusal"}),
-    "input_image": frozenset({"type", "image_url", "file_id", "detail"}),
-    "input_file": frozenset({"type", "file_id", "file_url", "file_data", "filename"}),
-}
-_SOURCES: Final = ("image_url", "file_url", "file_data")
 
 Items = list[Mapping[str, Any]]
 Rule = Callable[[Items], Iterator[str]]
@@ -66,7 +52,7 @@ def problems(payload: object) -> list[str]:
     if not isinstance(raw, list):
         return found
     found += items_typed(raw)
-    items = [item if isinstance(item, Mapping) else {} for item in raw]
+    items: Items = [{"type": "message", **item} if isinstance(item, Mapping) else {} for item in raw]
     return [*found, *(problem for rule in RULES for problem in rule(items))]
 
 
@@ -97,8 +83,6 @@ def tools_fit(payload: Mapping[str, Any]) -> Iterator[str]:
             schema = tool.get("parameters")
             if kind == "function" and not (isinstance(schema, Mapping) and schema.get("type") == "object"):
                 yield f"tool {index}: `parameters` are not those of an object"
-            if kind == "function" and not ("strict" in tool and isinstance(tool["strict"], bool | None)):
-                yield f"tool {index}: does not say whether it is `strict`"
             names[str(tool.get("name"))] += 1
     yield from (f"the tool {name!r:.80} is there {times} times" for name, times in names.items() if times > 1)
 
@@ -117,26 +101,13 @@ def answer_format_fits(payload: Mapping[str, Any]) -> Iterator[str]:
 
 def items_typed(items: list[Any]) -> Iterator[str]:
     for index, item in enumerate(items):
-        if not isinstance(item, Mapping) or not isinstance(item.get("type"), str):
+        if not isinstance(item, Mapping) or not isinstance(item.get("type", "message"), str):
             yield f"item {index}: no object with a `type`"
-
-
-def fields_known(items: Items) -> Iterator[str]:
-    for index, item in enumerate(items):
-        kind = str(item.get("type"))
-        if kind not in FIELDS:
-            yield f"item {index}: type {kind!r:.80} is not sent"
-        elif odd := item.keys() - FIELDS[kind]:
-            yield f"item {index}: {kind} with {sorted(map(str, odd))!r:.100}"
-        for block in _blocks(item):
-            fields = _BLOCKS.get(str(block.get("type")), frozenset())
-            if odd := block.keys() - fields:
-                yield f"item {index}: block {block.get('type')!r:.80} with {sorted(map(str, odd))!r:.100}"
 
 
 def roles_known(items: Items) -> Iterator[str]:
     for index, item in _messages(items):
-        if item.get("role") not in _ROLES:
+        if item.get("role") not in ROLES:
             yield f"item {index}: unknown role {item.get('role')!r}"
 
 
@@ -152,20 +123,22 @@ def content_given(items: Items) -> Iterator[str]:
 def content_fits_role(items: Items) -> Iterator[str]:
     for index, item in _messages(items):
         for kind in _block_types(item.get("content")):
-            if (kind in _SAID) != (item.get("role") == "assistant") or not kind.startswith(("input_", *_SAID)):
+            if not fits_role(kind, "assistant" if item.get("role") == "assistant" else "user"):
                 yield f"item {index}: block {kind!r} in a message of {item.get('role')!r}"
 
 
 def system_is_text(items: Items) -> Iterator[str]:
     for index, item in _messages(items):
-        if item.get("role") in ("system", "developer") and {*_block_types(item.get("content"))} - {"input_text"}:
+        if item.get("role") in ("system", "developer") and any(
+            not fits_role(kind, "system") for kind in _block_types(item.get("content"))
+        ):
             yield f"item {index}: more than text in a message of {item.get('role')!r}"
 
 
 def media_taken(items: Items) -> Iterator[str]:
     for index, item in enumerate(items):
         for block in _blocks(item):
-            if block.get("type") in ("input_image", "input_file") and not _is_taken(block):
+            if block.get("type") in ("input_image", "input_file") and not is_taken(block):
                 yield f"item {index}: {block.get('type')} of no type that is taken"
 
 
@@ -210,12 +183,11 @@ def outputs_have_calls(items: Items) -> Iterator[str]:
             yield f"item {index}: {item['type']} for a call that wants {kinds[call_id]}"
 
 
-def calls_answered_once(items: Items) -> Iterator[str]:
-    answers = Counter(str(_answered(item)) for _, item in _outputs(items))
+def calls_answered(items: Items) -> Iterator[str]:
+    answers = {str(_answered(item)) for _, item in _outputs(items)}
     for index, item in _calls(items):
-        times = answers[str(_answered(item))]
-        if times != 1:
-            yield f"item {index}: call {_answered(item)!r} has {times} outputs"
+        if str(_answered(item)) not in answers:
+            yield f"item {index}: call {_answered(item)!r} has no output"
 
 
 def outputs_given(items: Items) -> Iterator[str]:
@@ -239,16 +211,6 @@ def reasoning_followed(items: Items) -> Iterator[str]:
             yield f"item {index}: reasoning without the item that followed it"
 
 
-def hosted_behind_reasoning(items: Items) -> Iterator[str]:
-    if not any(item.get("type") == "reasoning" for item in items):
-        return
-    led = False
-    for index, item in enumerate(items):
-        led = item.get("type") == "reasoning" or (led and _is_the_models(item))
-        if _is_hosted(item) and not led:
-            yield f"item {index}: {item['type']} without its reasoning"
-
-
 def approvals_asked(items: Items) -> Iterator[str]:
     waiting: set[str] = set()
     for index, item in enumerate(items):
@@ -264,11 +226,11 @@ def approvals_asked(items: Items) -> Iterator[str]:
 def item_ids_fit(items: Items) -> Iterator[str]:
     seen: set[str] = set()
     for index, item in enumerate(items):
-        if item.get("id") is None or _is_output(item):
+        named = item.get("id")
+        if not isinstance(named, str) or _is_output(item):
             continue
-        named = str(item["id"])
-        if not named.startswith(PREFIXES.get(str(item.get("type")), "")):
-            yield f"item {index}: id {named!r} does not begin with {PREFIXES[item['type']]!r}"
+        if not named.startswith(prefix := PREFIXES.get(str(item.get("type")), "")):
+            yield f"item {index}: id {named!r} does not begin with {prefix!r}"
         if named in seen:
             yield f"item {index}: id {named!r} is there twice"
         seen.add(named)
@@ -276,7 +238,6 @@ def item_ids_fit(items: Items) -> Iterator[str]:
 
 WHOLE: Final = (input_given, instructions_say_something, tools_fit, answer_format_fits)
 RULES: Final[tuple[Rule, ...]] = (
-    fields_known,
     roles_known,
     content_given,
     content_fits_role,
@@ -287,11 +248,10 @@ RULES: Final[tuple[Rule, ...]] = (
     call_ids_fit,
     call_ids_unique,
     outputs_have_calls,
-    calls_answered_once,
+    calls_answered,
     outputs_given,
     reasoning_replayable,
     reasoning_followed,
-    hosted_behind_reasoning,
     approvals_asked,
     item_ids_fit,
 )
@@ -345,18 +305,6 @@ def _blocks(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [block for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, list) else []
 
 
-def _is_taken(block: Mapping[str, Any]) -> bool:
-    if isinstance(block.get("file_id"), str) and block["file_id"]:
-        return True
-    source = next((block[key] for key in _SOURCES if key in block), None)
-    if not isinstance(source, str):
-        return False
-    content = inline(source)
-    if content is None:
-        return is_address(source)
-    return takes("openai-responses", kind_of(content.media_type), content.media_type)
-
-
 def _says_something(block: object) -> bool:
     if not isinstance(block, Mapping):
         return False
@@ -367,4 +315,4 @@ def _says_something(block: object) -> bool:
 def _is_answer(output: object) -> bool:
     if isinstance(output, str):
         return True
-    return isinstance(output, list) and bool(output) and all(kind.startswith("input_") for kind in _block_types(output))
+    return isinstance(output, list) and bool(output) and all(fits_role(kind, "tool") for kind in _block_types(output))

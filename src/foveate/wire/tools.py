@@ -79,18 +79,39 @@ def tool_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, None]:
     return {one.name: None for tool in tools for one in declared(tool) if one.name}
 
 
-def responses_tools(tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES) -> list[dict[str, Any]]:
-    """As OpenAI Responses has them, under the names to send."""
-    return [_for_responses(one, _sent(one, names)) for one in _for("openai-responses", tools)]
+def responses_tools(
+    tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES, *, anew: bool = False
+) -> list[dict[str, Any]]:
+    """As OpenAI Responses has them, under the names to send; `anew` writes its own as 0.1 did."""
+    found = _for("openai-responses", tools)
+    return [
+        one.raw if not anew and _is_ready(one, "openai-responses", names) else _for_responses(one, _sent(one, names))
+        for one in found
+    ]
 
 
-def anthropic_tools(tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES) -> list[dict[str, Any]]:
-    """As Anthropic has them, under the names to send."""
-    return [_for_anthropic(one, _sent(one, names)) for one in _for("anthropic", tools)]
+def anthropic_tools(
+    tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES, *, anew: bool = False
+) -> list[dict[str, Any]]:
+    """As Anthropic has them, under the names to send, with the cache marks they came with; `anew` as 0.1 did."""
+    found = _for("anthropic", tools)
+    if anew:
+        made = [_for_anthropic(one, _sent(one, names)) for one in found]
+        return [{key: value for key, value in tool.items() if key != "cache_control"} for tool in made]
+    return [one.raw if _is_ready(one, "anthropic", names) else _for_anthropic(one, _sent(one, names)) for one in found]
 
 
-def gemini_tools(tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES) -> list[dict[str, Any]]:
-    """As Gemini has them, under the names to send: all declarations in one tool, its own tools behind it."""
+def gemini_tools(
+    tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES, *, anew: bool = False
+) -> list[dict[str, Any]]:
+    """As Gemini has them, under the names to send: as they came, or all declarations in one tool, its own behind it."""
+    tools = tuple(tools)
+    read = [one for tool in tools for one in declared(tool)]
+    once = len({one.name for one in read if one.name}) == sum(bool(one.name) for one in read)
+    # Nobody writes the wire in snake case but for libraries.
+    plain = not any("_" in key for tool in tools for key in tool)
+    if not anew and once and plain and all(_is_ready(one, "gemini", names) for one in read):
+        return [dict(tool) for tool in tools]
     found = list(_for("gemini", tools))
     functions = [_for_gemini(one, _sent(one, names)) for one in found if not one.run]
     return [*([{"functionDeclarations": functions}] if functions else []), *(one.raw for one in found if one.run)]
@@ -232,6 +253,16 @@ def _for(owner: Owner, tools: Iterable[Mapping[str, Any]]) -> Iterator[Declared]
         if one.name:
             seen.add(one.name)
         yield one
+
+
+def _is_ready(tool: Declared, owner: Owner, names: Mapping[str, str]) -> bool:
+    """Whether a tool came in the form of who gets it, and can be sent as it came."""
+    if tool.form != owner or names.get(tool.name, tool.name) != tool.name:
+        return False
+    schema = next((tool.raw[key] for key in _SCHEMAS if tool.raw.get(key) is not None), None)
+    return (
+        tool.run or tool.custom or owner == "gemini" or (isinstance(schema, Mapping) and schema.get("type") == "object")
+    )
 
 
 def _sent(tool: Declared, names: Mapping[str, str]) -> dict[str, Any]:

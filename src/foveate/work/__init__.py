@@ -1,6 +1,6 @@
 """Work: issue, design, plan and reviews, as plain data that every agent's view is made from."""
 
-from foveate.work.loading import load_design, load_issue, load_plan
+from foveate.work.loading import load_design, load_issue, load_plan, read_plan, written_plan
 from foveate.work.models import Design, FileOperation, Issue, ReviewResult, Task, TaskOutcome, TaskStep, combined
 from foveate.work.plan import TaskDAG
 
@@ -17,4 +17,6 @@ __all__ = [
     "load_design",
     "load_issue",
     "load_plan",
+    "read_plan",
+    "written_plan",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from foveate.git import listed, walked
+from foveate.hard_links import HardLinks
 from foveate.log.messages import Outcome
 from foveate.workflow.hidden import Hidden
 from foveate.workflow.matching import LONGEST_FILE
@@ -129,6 +130,11 @@ class Files:
             raise _denied(path, "it belongs to the run itself")
         return real
 
+    def check_links(self, place: Path, path: str) -> None:
+        """Refuse a file that is also one outside of the directory."""
+        if HardLinks(self.root).leads_out(place):
+            raise _denied(path, "by a hard link it is also a file outside of the directory; copy it with a command")
+
     def under(self, folder: Path) -> list[str]:
         """The files in a folder and below: what git does not ignore, else what is in no hidden folder."""
         names = listed(folder) or sorted(walked(folder))
@@ -145,6 +151,7 @@ class Files:
         # A pipe or a device would be read for ever.
         if not place.is_file():
             raise RefusedError(f"{shortened(path)} is no regular file")
+        self.check_links(place, path)
         if (size := place.stat().st_size) > LONGEST_FILE:
             raise RefusedError(
                 f"{shortened(path)} has {size:,} bytes, and more than {LONGEST_FILE:,} are not read; "

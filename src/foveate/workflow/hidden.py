@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from foveate.store.held import HELD_ENDING
+
 # A database has files beside it that are named after it.
 _BESIDE: Final = ("", "-wal", "-shm", "-journal")
 
@@ -19,7 +21,8 @@ class Hidden:
         real = (Path(os.path.realpath(path)) for path in paths)
         names = [path.relative_to(top).as_posix() for path in real if path != top and path.is_relative_to(top)]
         self._names = frozenset(f"{name}{ending}" for name in names for ending in _BESIDE)
-        self._folders = tuple(f"{name}/" for name in names)
+        # Beside a database also a folder: what it could not take is held there.
+        self._folders = tuple(f"{name}{ending}/" for name in names for ending in ("", HELD_ENDING))
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name in self._names or name.startswith(self._folders))

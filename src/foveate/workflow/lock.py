@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foveate.errors import ConfigError
+from foveate.private_files import make_private_folder
 
 
 @contextmanager
 def held(path: Path, run: str) -> Generator[None, None, None]:
     """Hold the lock of a run; the system lets go of it when the process ends, however it ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:

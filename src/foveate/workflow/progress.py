@@ -34,6 +34,16 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hidden: tuple[str, ...] = ()
     # The project whose knowledge is used; by default the name of the git repository, else of the directory.
     project: str = ""
+    # What the user called the model, if that is an alias of foveate.toml.
+    model_alias: str = ""
+    # Whether commands run without asking; None in runs of version 0.1, which did not record it.
+    yes: bool | None = None
+    # The most that all calls of the run may cost together, in dollars.
+    max_cost: float | None = None
+    # Whether to stop once the architect has made the plan, so that it can be looked at and changed.
+    plan_only: bool = False
+    # Variables that commands may see, beside those that every program needs.
+    environment: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +56,8 @@ class Attempt:
     summary: str | None = None
     diff: str | None = None
     review: ReviewResult | None = None
+    # Commands that the user did not let the developer run in this round or an earlier one, and that never ran since.
+    denied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +72,8 @@ class Progress:
     reasons: tuple[tuple[str, str], ...] = ()
     # For each task that was given another chance, the round after which it was.
     retried: tuple[tuple[str, int], ...] = ()
+    # What the calls cost so far in dollars, as far as their price is known.
+    spent: float = 0.0
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Progress:
@@ -90,6 +104,17 @@ class Progress:
         """Why a task failed the last time."""
         return dict(self.reasons).get(task_id, "")
 
+    def denied(self, task_id: str) -> tuple[str, ...]:
+        """The commands that were denied since a task was last given a chance, and that never ran since."""
+        attempt = self.attempt_at(task_id)
+        return attempt.denied if attempt is not None else ()
+
+    @property
+    def is_planned_only(self) -> bool:
+        """Whether the run stopped, as it was asked to, between plan and work."""
+        asked = self.begun is not None and self.begun.plan_only
+        return asked and self.plan is not None and not self.attempts and self.status == "running"
+
     def rounds_of(self, task_id: str) -> int:
         """How often a task was tried since it was last given a chance."""
         attempt = self.attempt_at(task_id)
@@ -101,20 +126,30 @@ class Progress:
             case "begun":
                 return replace(self, begun=msgspec.convert(body.payload, Begun))
             case "planned":
-                return replace(self, plan=msgspec.convert(body.payload, TaskDAG))
+                return self._planned(msgspec.convert(body.payload, TaskDAG))
+            case "charged":
+                return replace(self, spent=self.spent + body.payload["usd"])
             case "ended":
                 return replace(self, status=body.payload["status"])
             case _:
                 return self._after_task(body, body.task_id or "")
 
+    def _planned(self, plan: TaskDAG) -> Progress:
+        # A run that had ended is not over if its plan gets something to do.
+        is_done = all(task.status == "completed" for task in plan.tasks)
+        return replace(self, plan=plan, status=self.status if is_done else "running")
+
     def _after_task(self, body: WorkRecorded, task_id: str) -> Progress:
         texts = {section.name: section.content for section in body.texts}
         match body.step:
             case "started":
-                new = Attempt(task_id=task_id, round=body.payload["round"], tree=body.payload["tree"])
+                # Of the rounds before another chance nothing is owed: that one begins anew.
+                denied = self.denied(task_id) if self.rounds_of(task_id) > 0 else ()
+                new = Attempt(task_id=task_id, round=body.payload["round"], tree=body.payload["tree"], denied=denied)
                 return self.moved(task_id, "in_progress", attempts=(*self.attempts, new))
             case "executed":
-                return self._attempted(summary=texts.get("Summary", ""), diff=texts.get("Diff", ""))
+                denied = tuple(body.payload.get("denied", ()))
+                return self._attempted(summary=texts.get("Summary", ""), diff=texts.get("Diff", ""), denied=denied)
             case "reviewed":
                 return self._attempted(review=msgspec.convert(body.payload, ReviewResult))
             case "finished":

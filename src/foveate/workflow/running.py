@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import msgspec
 
-from foveate.agents import Agent, AgentError, Means, Toolset
+from foveate.agents import Agent, AgentError, Means, Reply, Toolset
+from foveate.compiler.compiled import CompiledContext
 from foveate.errors import BudgetError, ConfigError, FoveateError
 from foveate.knowledge.models import ChangeType
 from foveate.log.events import DiagnosticRecorded, HandoffIngested, Tagged, WorkRecorded, WorkStep
+from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.session import Session
+from foveate.session.beside import run_beside
 from foveate.work.models import ReviewResult, Task, TaskOutcome, combined
 from foveate.work.plan import TaskDAG
+from foveate.workflow.activity import denied_commands
 from foveate.workflow.learning import Learning
 from foveate.workflow.progress import Attempt, Begun, Progress
 from foveate.workflow.roles import Roles
@@ -28,6 +32,10 @@ _UNCHANGED: Final = "(nothing was changed in the directory)"
 _TRIES: Final = 2
 _MOST_SESSIONS: Final = 100
 _GAVE_UP: Final = "gave_up"
+
+
+class CostLimitError(FoveateError):
+    """A run has cost as much as it may; nothing is lost, and it can go on with a higher limit."""
 
 
 class States(Protocol):
@@ -61,6 +69,8 @@ class Setting:
         told: hears of every step.
         kept: is given each finished task with the state of the files before it.
         learning: what the project knows, for those who plan and carry out; None for nothing.
+        cost: what a request and its answer cost in dollars; None where no price is known.
+        max_cost: the most that the run may cost in dollars; once it is reached, no further request is made.
 
     """
 
@@ -75,6 +85,8 @@ class Setting:
     told: Callable[[WorkRecorded], None] = lambda _body: None
     kept: Callable[[Task, str], None] = lambda _task, _tree: None
     learning: Learning | None = None
+    cost: Callable[[CompiledContext, Reply], float | None] = lambda _view, _reply: None
+    max_cost: float | None = None
 
 
 class Workflow:
@@ -86,7 +98,8 @@ class Workflow:
 
     def __init__(self, session: Session, setting: Setting) -> None:
         self._session = session
-        self._setting = setting
+        means = replace(setting.means, before_call=self._check_cost, on_reply=self._charge)
+        self._setting = replace(setting, means=means)
         self.progress = Progress.of(session.events)
 
     @property
@@ -107,23 +120,25 @@ class Workflow:
     def go_on(self, begun: Begun) -> None:
         """Go on, perhaps with another model or other limits; tasks that failed get another chance."""
         if begun != self.progress.begun:
-            self._record("begun", payload=msgspec.to_builtins(begun))
+            self._tell(self._written("begun", payload=msgspec.to_builtins(begun)))
         for task in self.progress.plan.tasks if self.progress.plan is not None else ():
             if task.status == "failed":
-                self._record("retried", task)
+                self._tell(self._written("retried", task))
 
     async def run(self) -> Progress:
-        """Do all that is left to do."""
+        """Do all that is left to do; of a run that is only to be planned, no more than the plan."""
         if self.progress.begun is None:
             raise ConfigError(f"there is no run {self.id!r} to go on with; see `foveate work list`")
         if self.progress.plan is None:
             await self._plan()
+            if self.progress.is_planned_only:
+                return self.progress
         while (task := self.progress.current) is not None:
             await self._carry_out(task)
         plan = self.progress.plan
         done = plan is not None and all(task.status == "completed" for task in plan.tasks)
         if self.progress.status == "running":
-            self._record("ended", payload={"status": "completed" if done else "failed"})
+            await self._record("ended", payload={"status": "completed" if done else "failed"})
         return self.progress
 
     def state(self, task: Task | None = None, attempt: Attempt | None = None) -> AgentState:
@@ -138,44 +153,59 @@ class Workflow:
             code_changes=attempt.diff if attempt is not None else None,
             review=next((one.review for one in reversed(before[:-1]) if one.review is not None), None),
             outcomes=self.progress.outcomes,
+            denied_commands=attempt.denied if attempt is not None else (),
         )
 
     async def _plan(self) -> None:
         architect = self._setting.roles.architect(self._setting.means, self._setting.reading)
-        plan: TaskDAG = await self._work(architect, self._taught(self.state()), "architect", tries=_TRIES)
+        state = await run_beside(self._taught, self.state())
+        plan: TaskDAG = await self._work(architect, state, "architect", tries=_TRIES)
         # Whatever status the model gave them: nothing has been done yet.
         fresh = tuple(msgspec.structs.replace(task, status="pending") for task in plan.tasks)
-        self._record("planned", payload=msgspec.to_builtins(msgspec.structs.replace(plan, tasks=fresh)))
+        await self._record("planned", payload=msgspec.to_builtins(msgspec.structs.replace(plan, tasks=fresh)))
 
     async def _carry_out(self, task: Task) -> None:
         """One task, round by round, from wherever it was left."""
         while True:
             attempt = self.progress.attempt_at(task.id)
             if attempt is None:
-                self._start(task, 1)
+                await self._start(task, 1)
             elif attempt.diff is None:
                 await self._execute(task, attempt)
             elif attempt.review is None:
                 await self._review(task, attempt)
-            elif self._settled(task, attempt, attempt.review):
+            elif await self._settled(task, attempt, attempt.review):
                 return
             else:
-                self._start(task, attempt.round + 1)
+                await self._start(task, attempt.round + 1)
 
-    def _start(self, task: Task, number: int) -> None:
-        self._record("started", task, payload={"round": number, "tree": self._setting.states.take()})
+    async def _start(self, task: Task, number: int) -> None:
+        tree = await run_beside(self._setting.states.take)
+        await self._record("started", task, payload={"round": number, "tree": tree})
 
     async def _execute(self, task: Task, attempt: Attempt) -> None:
         developer = self._setting.roles.developer(self._setting.means, self._setting.writing)
+        denied = attempt.denied
+
+        def note_denied(messages: Sequence[Message]) -> None:
+            nonlocal denied
+            denied = denied_commands(messages, before=denied)
+
         try:
-            state = self._taught(self.state(task, attempt), task)
-            work = await self._work(developer, state, f"{task.id}/developer/{attempt.round}")
+            state = await run_beside(self._taught, self.state(task, attempt), task)
+            name = f"{task.id}/developer/{attempt.round}"
+            work = await self._work(developer, state, name, on_end=note_denied)
             summary = "\n\n".join(part for part in (work.summary, getattr(work, "notes", "")) if part.strip())
         except AgentError as error:
             summary = str(error)
-        before = self.progress.first_tree(task.id) or attempt.tree
-        diff = self._setting.states.diff(before, self._setting.states.take(), most=self._setting.most_diff)
-        self._record("executed", task, texts=_texts(task, Summary=summary, Diff=(diff.strip() and diff) or _UNCHANGED))
+        diff = await run_beside(self._changed, task, attempt)
+        texts = _texts(task, Summary=summary, Diff=(diff.strip() and diff) or _UNCHANGED)
+        await self._record("executed", task, payload=_denied(denied), texts=texts)
+
+    def _changed(self, task: Task, attempt: Attempt) -> str:
+        """What a task changed in the files so far."""
+        before, states = self.progress.first_tree(task.id) or attempt.tree, self._setting.states
+        return states.diff(before, states.take(), most=self._setting.most_diff)
 
     async def _review(self, task: Task, attempt: Attempt) -> None:
         begun = self.progress.begun
@@ -185,7 +215,15 @@ class Workflow:
             # Several at once would write into each other's words.
             means = replace(means, on_text=None)
         reviews = [self._judged(task, attempt, persona, means) for persona in begun.personas]
-        self._record("reviewed", task, payload=msgspec.to_builtins(combined(await asyncio.gather(*reviews))))
+        # All come to an end: a request on its way when another one fails is paid for, and its answer is worth keeping.
+        ended = await asyncio.gather(*reviews, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, BaseException):
+                raise error
+        verdict = combined([one for one in ended if isinstance(one, ReviewResult)])
+        if verdict.approved and attempt.denied:
+            verdict = msgspec.structs.replace(verdict, comments=(*verdict.comments, _unverified(attempt.denied)))
+        await self._record("reviewed", task, payload=msgspec.to_builtins(verdict))
 
     async def _judged(self, task: Task, attempt: Attempt, persona: str, means: Means) -> ReviewResult:
         reviewer = self._setting.roles.reviewer(means, self._setting.reading, persona=persona)
@@ -197,23 +235,26 @@ class Workflow:
             persona=persona, approved=verdict.approved, comments=verdict.comments, severity=verdict.severity
         )
 
-    def _settled(self, task: Task, attempt: Attempt, review: ReviewResult) -> bool:
+    async def _settled(self, task: Task, attempt: Attempt, review: ReviewResult) -> bool:
         """Whether a reviewed task is over, one way or the other."""
         comments = "\n".join(f"- {one}" for one in review.comments) or "- none"
         if review.approved:
             said = f"approved by {review.persona}\n{comments}"
-            texts = _texts(task, Summary=attempt.summary or "", Diff=attempt.diff or "", Review=said)
+            parts = {"Summary": attempt.summary or "", "Diff": attempt.diff or "", "Review": said}
+            if attempt.denied:
+                parts["Denied"] = "\n".join(attempt.denied)
             before = self.progress.first_tree(task.id) or attempt.tree
-            self._setting.kept(task, before)
-            self._hand_over(task, attempt, before)
-            self._record("finished", task, texts=texts)
+            await run_beside(self._setting.kept, task, before)
+            await run_beside(self._hand_over, task, attempt, before)
+            await self._record("finished", task, payload=_denied(attempt.denied), texts=_texts(task, **parts))
             return True
         rounds = self.progress.rounds_of(task.id)
         if rounds >= self._setting.rounds:
             reason = f"not approved in {rounds} rounds; the last review ({review.severity}):\n{comments}"
             # What went wrong is worth as much to the next one as what went well.
-            self._hand_over(task, attempt, self.progress.first_tree(task.id) or attempt.tree, failed=review)
-            self._record("failed", task, payload={"reason": reason})
+            before = self.progress.first_tree(task.id) or attempt.tree
+            await run_beside(self._hand_over, task, attempt, before, failed=review)
+            await self._record("failed", task, payload={"reason": reason})
             return True
         return False
 
@@ -225,7 +266,7 @@ class Workflow:
         try:
             section = learning.for_task(task) if task is not None else learning.for_issue(issue) if issue else None
         except FoveateError as error:
-            self._session.record(DiagnosticRecorded(code="knowledge_failed", phase="compute", text=str(error)))
+            self._session.note(DiagnosticRecorded(code="knowledge_failed", phase="compute", text=str(error)))
             return state
         return replace(state, sections=(section,)) if section is not None else state
 
@@ -235,36 +276,61 @@ class Workflow:
             return
         changes = self._setting.states.changes(before, self._setting.states.take())
         try:
-            done = self._setting.learning.hand_over(task, attempt.summary or "", changes, failed=failed)
+            done = self._setting.learning.hand_over(
+                task, attempt.summary or "", changes, failed=failed, denied=attempt.denied
+            )
         except FoveateError as error:
-            self._session.record(DiagnosticRecorded(code="knowledge_failed", phase="ingest", text=str(error)))
+            self._session.note(DiagnosticRecorded(code="knowledge_failed", phase="ingest", text=str(error)))
             return
         if not done.repeated:
             taken = {"task": done.task_id, "added": list(done.added), "merged": list(done.merged)}
-            self._session.record(HandoffIngested(payload=taken), time=self._setting.means.clock())
+            self._session.note(HandoffIngested(payload=taken), time=self._setting.means.clock())
 
-    async def _work(self, agent: Agent[Any], state: AgentState, name: str, *, tries: int = 1) -> Any:
+    async def _work(
+        self,
+        agent: Agent[Any],
+        state: AgentState,
+        name: str,
+        *,
+        tries: int = 1,
+        on_end: Callable[[Sequence[Message]], None] = lambda _messages: None,
+    ) -> Any:
         """Have an agent work in a session of its own; one that comes to no result is asked anew in another."""
         for number in range(1, _MOST_SESSIONS):
-            with closing(
-                self._setting.open(f"{self.id}/{name}" if number == 1 else f"{self.id}/{name}+{number}")
-            ) as session:
-                if _gave_up(session):
+            own_name = f"{self.id}/{name}" if number == 1 else f"{self.id}/{name}+{number}"
+            session = await run_beside(self._setting.open, own_name)
+            try:
+                if await run_beside(_gave_up, session):
                     continue
                 if not session.context.message_count:
-                    session.tag(
-                        agent=agent.label, run=self.id, task=state.current_task_id or "-", model=agent.means.driver.name
-                    )
-                try:
-                    return await agent.run(state, session)
-                except (AgentError, BudgetError) as error:
-                    session.record(DiagnosticRecorded(code=_GAVE_UP, phase="agent", text=str(error)))
-                    tries -= 1
-                    if not tries:
-                        raise AgentError(f"{agent.label} came to no result: {error}") from error
+                    # Who works there and with which model, the agent says itself.
+                    await run_beside(session.note, Tagged(tags={"run": self.id, "task": state.current_task_id or "-"}))
+                return await agent.run(state, session)
+            except (AgentError, BudgetError) as error:
+                given_up = DiagnosticRecorded(code=_GAVE_UP, phase="agent", text=str(error))
+                await run_beside(session.note, given_up)
+                tries -= 1
+                if not tries:
+                    raise AgentError(f"{agent.label} came to no result: {error}") from error
+            finally:
+                await run_beside(on_end, session.messages)
+                await run_beside(session.close)
         raise AgentError(f"{agent.label} was asked {_MOST_SESSIONS} times and came to no result; change the plan")
 
-    def _record(
+    def _check_cost(self) -> None:
+        """Raised between two requests, so that none is paid for whose answer is lost."""
+        most, spent = self._setting.max_cost, self.progress.spent
+        if most is not None and spent >= most:
+            raise CostLimitError(f"the run has cost ${spent:.4f}, and `--max-cost` is ${most:g}")
+
+    async def _charge(self, view: CompiledContext, reply: Reply) -> None:
+        cost = self._setting.cost(view, reply)
+        if cost is not None:
+            # Before the answer is kept: killed in between, the run asks again, and pays again.
+            made = {"session": view.state.context.session, "call": view.number, "usd": cost}
+            await self._record("charged", payload=made)
+
+    async def _record(
         self,
         step: WorkStep,
         task: Task | None = None,
@@ -272,15 +338,40 @@ class Workflow:
         payload: dict[str, Any] | None = None,
         texts: tuple[ContextSection, ...] = (),
     ) -> None:
+        self._tell(await run_beside(self._written, step, task, payload=payload, texts=texts))
+
+    def _written(
+        self,
+        step: WorkStep,
+        task: Task | None = None,
+        *,
+        payload: dict[str, Any] | None = None,
+        texts: tuple[ContextSection, ...] = (),
+    ) -> WorkRecorded:
         about = task.id if task is not None else None
         body = WorkRecorded(step=step, task_id=about, payload=payload or {}, texts=texts)
-        self._session.record(body, time=self._setting.means.clock())
-        self._tell(body)
+        self._session.note(body, time=self._setting.means.clock())
+        return body
 
     def _tell(self, *bodies: WorkRecorded) -> None:
         for body in bodies:
             self.progress = self.progress.after(body)
             self._setting.told(body)
+
+
+def record_plan(session: Session, plan: TaskDAG) -> None:
+    """Have a run go on with another plan, which has the state of what was begun."""
+    session.record(WorkRecorded(step="planned", payload=msgspec.to_builtins(plan)), time=time.time())
+
+
+def _denied(commands: Iterable[str]) -> dict[str, Any]:
+    listed = list(commands)
+    return {"denied": listed} if listed else {}
+
+
+def _unverified(commands: Sequence[str]) -> str:
+    listed = ", ".join(f"`{' '.join(one.split())}`" for one in commands)
+    return f"Unverified: the user denied {listed}, so what it would have shown is not known."
 
 
 def _gave_up(session: Session) -> bool:

@@ -10,9 +10,11 @@ from typing import Protocol
 
 from platformdirs import user_data_path
 
-from foveate.agents import Answer, Driver, Means
-from foveate.budget.profiles import profile_for
-from foveate.errors import ConfigError, UnknownModelError
+from foveate.agents import Answer, Driver, Means, Reply
+from foveate.budget.charges import reply_cost
+from foveate.budget.profiles import ModelProfile, known_profile
+from foveate.compiler.compiled import CompiledContext
+from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.project import project_of
 from foveate.log.events import WorkRecorded
@@ -61,8 +63,15 @@ def setting_in(
     watcher: Watcher,
     *,
     domains: Mapping[str, Sequence[str]] | None = None,
+    environment: Sequence[str] = (),
+    on_debug: Callable[[str], None] | None = None,
 ) -> Setting:
-    """What a workflow needs on this machine; `domains` are those of its project, beside the ones that are known."""
+    """What a workflow needs on this machine.
+
+    `domains` are those of its project, beside the ones that are known; `environment` are variables that commands may
+    see, beside the ones that every program needs and those of the run. `on_debug` is told how each computed context
+    came about.
+    """
     repo = Path(begun.repo)
     if begun.commit and not is_repository(repo):
         raise ConfigError(f"`--commit` needs a git repository, and {begun.repo!r} is none; `git init`, or leave it out")
@@ -70,22 +79,31 @@ def setting_in(
     # A store inside the directory changes with every step, and is nobody's work; nor is what the run was begun with.
     without = [folder, *([store.file] if store.file is not None else []), *map(Path, begun.hidden)]
     snapshots = Snapshots(folder / f"{_safe(run)}.git", repo, without=without)
-    profile = _profile(driver.name)
+    profile = known_profile(driver.name)
+    if begun.max_cost is not None:
+        _refuse_without_price(profile)
     return Setting(
         open=lambda name: Session.open(store, name, budget=begun.budget, model=profile),
         states=snapshots,
         means=_means(begun, driver, watcher),
-        writing=(Workspace(repo, allow=watcher.allows, without=without),),
+        writing=(
+            Workspace(repo, allow=watcher.allows, without=without, environment=(*environment, *begun.environment)),
+        ),
         reading=(Workspace(repo, writable=False, without=without),),
         roles=_roles(begun),
         rounds=begun.rounds,
         # Less than half of the budget, at some three characters a token.
         most_diff=max(2_000, int(begun.budget * 1.3)),
         told=watcher.told,
-        kept=_keeper(begun, snapshots),
+        kept=_keeper(begun, snapshots, (*environment, *begun.environment)),
         learning=Learning(
-            knowledge=Knowledge(store, project_of(repo, begun.project or None)), run=run, domains=domains
+            knowledge=Knowledge(store, project_of(repo, begun.project or None)),
+            run=run,
+            domains=domains,
+            on_debug=on_debug,
         ),
+        cost=lambda view, reply: _cost(profile, view, reply),
+        max_cost=begun.max_cost,
     )
 
 
@@ -108,12 +126,12 @@ def _roles(begun: Begun) -> Roles:
     )
 
 
-def _keeper(begun: Begun, snapshots: Snapshots) -> Callable[[Task, str], None]:
+def _keeper(begun: Begun, snapshots: Snapshots, variables: Sequence[str]) -> Callable[[Task, str], None]:
     """What is done with a finished task: a commit, if the run makes any."""
 
     def keep(task: Task, before: str) -> None:
         if begun.commit:
-            commit(Path(begun.repo), snapshots.changed(before, snapshots.take()), task)
+            commit(Path(begun.repo), snapshots.changed(before, snapshots.take()), task, also=variables)
 
     return keep
 
@@ -134,10 +152,23 @@ def _safe(run: str) -> str:
     return f"{readable[:40]}-{hashlib.sha256(run.encode()).hexdigest()[:10]}"
 
 
-def _profile(model: str) -> str | None:
-    """The model's name, if its window and prices are known."""
-    try:
-        profile_for(model)
-    except UnknownModelError:
-        return None
-    return model
+def _refuse_without_price(profile: ModelProfile) -> None:
+    if profile.input_price is None or profile.output_price is None:
+        raise ConfigError(
+            f"`--max-cost` needs the model's price, and the price list has none of {profile.name!r}; "
+            "name another `--model`, or leave `--max-cost` out"
+        )
+
+
+def _cost(profile: ModelProfile, view: CompiledContext, reply: Reply) -> float | None:
+    """What a request cost, as the provider counted it; one that does not count is taken at our own count."""
+    answered = reply.output_tokens
+    if answered is None:
+        answered = view.count_text(str(reply.message))
+    return reply_cost(
+        profile,
+        read=view.tokens if reply.input_tokens is None else reply.input_tokens,
+        cached=reply.cached_tokens or 0,
+        written=reply.cache_write_tokens or 0,
+        answered=answered,
+    )

@@ -15,7 +15,9 @@ from typing import Final
 
 from foveate.errors import ConfigError, FoveateError
 from foveate.git import git, listed
+from foveate.hard_links import HardLinks
 from foveate.knowledge.models import ChangeType
+from foveate.private_files import FOLDER_MODE, make_private_folder
 from foveate.workflow.hidden import Hidden
 
 _DESCRIPTION = "States of a directory, taken by Foveate.\n"
@@ -36,8 +38,8 @@ class Snapshots:
     """States of `root`, kept in a private repository at `git_dir`.
 
     The user's repository, index and history are only read: ignored files are left out, and so is `.git`. A repository
-    inside `root`, also a submodule, counts as the files it has; empty folders do not count. `without` are files
-    and folders to leave out.
+    inside `root`, also a submodule, counts as the files it has; empty folders do not count. Left out are files that
+    by a hard link are also outside of `root`, and those in `without`.
     """
 
     def __init__(self, git_dir: Path, root: Path, *, without: Sequence[Path] = ()) -> None:
@@ -57,7 +59,10 @@ class Snapshots:
         whole = {"GIT_DIR": str(self._git_dir), "GIT_WORK_TREE": str(self._root)}
         # A directory without a repository has its `.gitignore` all the same; the index named here does not exist.
         unknown = whole | {"GIT_INDEX_FILE": str(self._git_dir / "none")}
-        files = {name for name in listed(self._root) or listed(self._root, unknown) if self._belongs(name)}
+        belonging = filter(self._belongs, listed(self._root) or listed(self._root, unknown))
+        # A diff goes to a model, and what is outside of the directory does not.
+        links = HardLinks(self._root)
+        files = {name for name in belonging if not links.leads_out(self._root / name)}
         with self._index() as index:
             within = whole | {"GIT_INDEX_FILE": str(index)}
             known = set(self._run("ls-files", "-z", "-c", within=within).split(b"\0")) - {b""}
@@ -136,7 +141,7 @@ def _create(git_dir: Path) -> None:
             )
         return
     try:
-        git_dir.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(git_dir.parent)
         # Made beside its place and moved there: nobody ever finds half a repository.
         with tempfile.TemporaryDirectory(prefix=f"{git_dir.name}-", dir=git_dir.parent) as folder:
             _make(Path(folder) / "made").rename(git_dir)
@@ -151,6 +156,8 @@ def _create(git_dir: Path) -> None:
 def _make(place: Path) -> Path:
     ran = git("init", "-q", "--bare", "--template=", "--object-format=sha1", str(place), cwd=place.parent)
     _check(ran, "git init", place.parent)
+    # Nobody could enter until now: the folder around it is temporary, and its owner's.
+    place.chmod(FOLDER_MODE)
     (place / "info").mkdir(exist_ok=True)
     (place / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
     (place / "description").write_text(_DESCRIPTION, encoding="utf-8")

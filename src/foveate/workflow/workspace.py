@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 import unicodedata
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from foveate.agents.toolset import Answer
 from foveate.errors import ConfigError
+from foveate.hard_links import HardLinks
 from foveate.log.text import encodable
 from foveate.workflow import commands, matching
 from foveate.workflow.files import Files, RefusedError, shortened
@@ -103,7 +104,8 @@ class Workspace:
 
     Each command is given to `shown`, then to `allow`, and only run if that says yes. Paths that lead outside of `root`,
     or into `.git`, are refused; a command is not confined, which is why it is asked for. With `writable` false there
-    are only the tools that read. `without` are files and folders that are neither shown nor changed.
+    are only the tools that read. `without` are files and folders that are neither shown nor changed. Commands see the
+    variables that programs need to run, and those that `environment` names.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Workspace:
         timeout: float = 120,
         writable: bool = True,
         without: Sequence[Path] = (),
+        environment: Collection[str] = (),
     ) -> None:
         if not root.is_dir():
             raise ConfigError(f"`root` must be a directory, and {str(root)!r} is none; create it or name another")
@@ -124,6 +127,7 @@ class Workspace:
         self._allow = allow
         self._shown = shown
         self._timeout = timeout
+        self._environment = tuple(environment)
         self._forms = _READING | _WRITING if writable else _READING
         self.definitions: Final = tuple(_definition(name, form) for name, form in self._forms.items())
 
@@ -210,12 +214,14 @@ class Workspace:
         if not place.exists():
             raise RefusedError(f"{shortened(path)} does not exist; `list_files` shows what there is")
         if not place.is_dir():
+            self._files.check_links(place, path)
             return [(place.relative_to(self._files.root).as_posix(), str(place))]
         found: list[tuple[str, str]] = []
+        links = HardLinks(self._files.root)
         for name in self._files.under(place):
             # The list has links too, and they may lead anywhere.
             with suppress(RefusedError):
-                if (real := self._files.place(name)).is_file():
+                if (real := self._files.place(name)).is_file() and not links.leads_out(real):
                     found.append((name, str(real)))
         return found
 
@@ -233,7 +239,7 @@ class Workspace:
             )
 
     async def _run(self, command: str) -> Answer:
-        ran = await commands.run(command, self._files.root, timeout=self._timeout)
+        ran = await commands.run(command, self._files.root, timeout=self._timeout, also=self._environment)
         if ran.code is None:
             text = f"Error: the command took longer than {self._timeout:g} seconds and was stopped."
             return Answer(text=f"{text} Until then it said:\n{ran.output}" if ran.output else text, outcome="error")

@@ -10,16 +10,16 @@ from typing import Any, Final, NamedTuple
 
 from nicegui import ui
 
+from foveate.api.ahead import Ahead, ahead_without_budget, options_ahead
 from foveate.api.messages import one_message
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import FoveateError
+from foveate.inspect.call_history import HistoryEntry
+from foveate.inspect.request import RequestContents, request_contents
 from foveate.lab.config import config_at
 from foveate.lab.policies import policy_called
-from foveate.session import Session
 from foveate.store import SessionInfo
-from foveate.store.housekeeping import call_summaries
 from foveate.web.blocks import blocks_of
-from foveate.web.calls import Call, policy_of
 from foveate.web.chart import trigger_colour
 from foveate.web.desk import Desk, Seen
 from foveate.web.fates import colour
@@ -31,11 +31,11 @@ from foveate.web.phrases import money, share, tokens
 from foveate.web.pieces import Words, box, button, chip, choice, entry, facts, link, notice, say
 from foveate.web.replaying import Lens
 from foveate.web.widgets import RequestView
-from foveate.web.window import Window, window_of
 from foveate.wire.formats import FORMATS
 
 _COPIED: Final = {
     "openai": "OpenAI",
+    "openai-compatible": "OpenAI-compatible",
     "anthropic": "Anthropic",
     "openai-responses": "OpenAI Responses",
     "gemini": "Gemini",
@@ -46,8 +46,8 @@ class _Opened(NamedTuple):
     """A call with what its page needs to know of its session."""
 
     seen: Seen
-    call: Call
-    window: Window
+    call: HistoryEntry
+    contents: RequestContents
     pins: Mapping[str, bool]
 
 
@@ -56,7 +56,7 @@ class _Ahead(NamedTuple):
 
     info: SessionInfo
     view: CompiledContext
-    window: Window
+    contents: RequestContents
     pins: Mapping[str, bool]
 
 
@@ -65,9 +65,8 @@ def call_page(desk: Desk, session: str, number: int, lens: Lens | None) -> None:
 
     async def fetch() -> _Opened:
         seen = await desk.seen(session, lens)
-        window = await asyncio.to_thread(seen.window, number)
-        call = seen.calls.calls[seen.calls.places[number]]
-        return _Opened(seen, call, window, await asyncio.to_thread(_pins, desk, seen.info))
+        contents = await asyncio.to_thread(seen.contents, number)
+        return _Opened(seen, seen.entry(number), contents, await asyncio.to_thread(_pins, desk, seen.info))
 
     with framed("Sessions"):
         status = partial(desk.preparation, session)
@@ -98,28 +97,28 @@ def next_page(desk: Desk, session: str, lens: Lens | None) -> None:
 
 
 def _ahead(desk: Desk, info: SessionInfo, lens: Lens | None) -> _Ahead:
-    with Session.open(desk.store, info.session_id, **_terms(desk, info, lens)) as session:
-        view = desk.room.view_of(session) if lens is None else session.preview()
-        return _Ahead(info, view, window_of(view, {}, view.predicted_cached), _pins(desk, info))
+    view = _next(desk, info, lens).view(desk.store, desk.room, info.session_id, by_template=lens is None)
+    return _Ahead(info, view, request_contents(view, {}, view.predicted_cached), _pins(desk, info))
 
 
-def _terms(desk: Desk, info: SessionInfo, lens: Lens | None) -> dict[str, Any]:
-    """Budget and policy: those of the lens, else those that the last call was made with."""
-    if lens is None and info.calls:
-        last = call_summaries(desk.store, info, offset=info.calls - 1, limit=1)
-        if not last or last[0].budget is None:
-            return {}
-        return {"budget": last[0].budget, "policy": policy_of(last[0].strategy)}
-    lens = lens or Lens()
-    return {"budget": lens.budget, "policy": policy_called(lens.policy, config_at())} if lens.budget else {}
+def _next(desk: Desk, info: SessionInfo, lens: Lens | None) -> Ahead:
+    """Budget and policy: those of the lens, else those that the session would be asked with."""
+    if lens is None:
+        ahead = options_ahead(desk.store, desk.room, info)
+        if info.calls or ahead.has_budget:
+            return ahead
+        lens = Lens()
+    if lens.budget is None:
+        return ahead_without_budget(info)
+    return Ahead({"budget": lens.budget, "policy": policy_called(lens.policy, config_at())}, has_budget=True)
 
 
 def _pins(desk: Desk, info: SessionInfo) -> Mapping[str, bool]:
-    return desk.memory.marks(desk.store, info).pins
+    return desk.memory.log_state(desk.store, info).pins
 
 
 def _show_call(desk: Desk, opened: _Opened) -> None:
-    seen, call, window, pins = opened
+    seen, call, contents, pins = opened
     session, lens = seen.info.session_id, seen.lens
     crumbs = [("Sessions", "/"), (seen.info.title or session, to_session(session, lens))]
     recorded = "Computed again from the log; its hash is the one that was recorded."
@@ -128,14 +127,14 @@ def _show_call(desk: Desk, opened: _Opened) -> None:
         _step(seen, call.number, -1, "← Earlier", "ArrowLeft")
         _step(seen, call.number, 1, "Later →", "ArrowRight")
     with box("stack"):
-        _account(seen, call, window)
+        _account(seen, call, contents)
         _tools_bar(seen, call)
-        _left_out(window, session, lens)
-        _request(desk, blocks_of(window, call.cached, session, lens, pins), session)
+        _left_out(contents, session, lens)
+        _request(desk, blocks_of(contents, call.call.predicted_cached, session, lens, pins), session)
 
 
 def _show_next(desk: Desk, lens: Lens | None, ahead: _Ahead) -> None:
-    info, view, window, pins = ahead
+    info, view, contents, pins = ahead
     head_of(info)
     session_tabs(info, "Next call", lens)
     limit = view.budget.limit if view.budget is not None else None
@@ -146,22 +145,22 @@ def _show_next(desk: Desk, lens: Lens | None, ahead: _Ahead) -> None:
             "tip",
         )
         with box("card padded"):
-            _size(view.tokens, limit, window)
+            _size(view.tokens, limit, contents)
             if view.decision is not None:
                 _compacted(view.decision.trigger, view.decision.reason)
-        _left_out(window, info.session_id, lens)
-        _request(desk, blocks_of(window, view.predicted_cached, info.session_id, lens, pins), info.session_id)
+        _left_out(contents, info.session_id, lens)
+        _request(desk, blocks_of(contents, view.predicted_cached, info.session_id, lens, pins), info.session_id)
 
 
-def _size(size: int, limit: int | None, window: Window) -> None:
+def _size(size: int, limit: int | None, contents: RequestContents) -> None:
     with box("row"):
         Words("h2", f"{size:,} tokens")
         if limit is not None:
             say(f"of {limit:,}, {share(size, limit)} full", "soft")
     with box().style("margin: 10px 0"):
-        meter(window.parts, limit or size, "tall")
+        meter(contents.parts, limit or size, "tall")
     with box("legend"):
-        for name, part in window.parts.items():
+        for name, part in contents.parts.items():
             Words("span", f"{name} {part:,}").style(f"--fate: {colour(name)}")
 
 
@@ -172,7 +171,7 @@ def _compacted(trigger: str, said: str) -> None:
 
 
 def _step(seen: Seen, number: int, step: int, name: str, key: str) -> None:
-    beside = seen.calls.beside(number, step)
+    beside = seen.history.beside(number, step)
     made = link(name, to_call(seen.info.session_id, beside.number, seen.lens) if beside is not None else "#", "button")
     made.props["data-key"] = key
     if beside is None:
@@ -180,10 +179,10 @@ def _step(seen: Seen, number: int, step: int, name: str, key: str) -> None:
         made.props["tabindex"] = "-1"
 
 
-def _account(seen: Seen, call: Call, window: Window) -> None:
+def _account(seen: Seen, call: HistoryEntry, contents: RequestContents) -> None:
     with box("card padded"):
-        _size(call.tokens, call.budget, window)
-        for one in call.reductions:
+        _size(call.call.tokens, call.call.budget, contents)
+        for one in call.call.reductions:
             _compacted(one.trigger, f"Compacted for this call: {one.reason}.")
             with box("small soft").style("padding: 4px 2px 0"):
                 Words("span", f"History {tokens(one.before)} → {tokens(one.after)} tokens by {', '.join(one.passes)}")
@@ -191,30 +190,33 @@ def _account(seen: Seen, call: Call, window: Window) -> None:
             facts(_facts(seen, call), "wide")
 
 
-def _facts(seen: Seen, call: Call) -> list[tuple[str, str]]:
-    unit = seen.calls.unit
+def _facts(seen: Seen, call: HistoryEntry) -> list[tuple[str, str]]:
+    unit, record = seen.history.unit, call.call
     found = [
-        ("Cached", f"{call.cached:,} tokens predicted ({share(call.cached, call.tokens)})"),
-        ("Input cost", f"{money(call.cost, unit)}; the untouched history {money(call.untouched_cost, unit)}"),
+        ("Cached", f"{record.predicted_cached:,} tokens predicted ({share(record.predicted_cached, record.tokens)})"),
+        ("Input cost", f"{money(call.sent.cost, unit)}; the untouched history {money(call.untouched.cost, unit)}"),
         ("Policy", _policy(call)),
-        ("Log by then", f"{call.messages:,} messages, {call.untouched:,} tokens as a request of its own"),
-        ("Sent", f"{call.time.astimezone():%Y-%m-%d %H:%M:%S}, in turn {call.turn:,}"),
-        ("Hash", f"{call.payload_sha256[:16]}…, checked just now"),
+        ("Log by then", f"{record.messages:,} messages, {call.untouched.tokens:,} tokens as a request of its own"),
+        ("Sent", f"{record.time.astimezone():%Y-%m-%d %H:%M:%S}, in turn {record.turn:,}"),
+        ("Hash", f"{record.payload_sha256[:16]}…, checked just now"),
     ]
-    if call.reported_input is not None:
-        cached = f", {call.reported_cached:,} of them cached" if call.reported_cached is not None else ""
-        found.insert(1, ("Reported", f"{call.reported_input:,} input tokens{cached}"))
+    tags = seen.info.tags
+    if agent := ", ".join(tags[name] for name in ("agent", "strategy") if tags.get(name)):
+        found.insert(2, ("Agent", agent))
+    if record.reported_input is not None:
+        cached = f", {record.reported_cached:,} of them cached" if record.reported_cached is not None else ""
+        found.insert(1, ("Reported", f"{record.reported_input:,} input tokens{cached}"))
     return found
 
 
-def _policy(call: Call) -> str:
-    name = call.strategy.removeprefix("pipeline:")
-    return name if call.model in ("", "unspecified") else f"{name}, for {call.model}"
+def _policy(call: HistoryEntry) -> str:
+    name = call.call.policy or call.call.strategy
+    return name if call.call.model in ("", "unspecified") else f"{name}, for {call.call.model}"
 
 
-def _tools_bar(seen: Seen, call: Call) -> None:
+def _tools_bar(seen: Seen, call: HistoryEntry) -> None:
     session, number = seen.info.session_id, call.number
-    earlier = seen.calls.beside(number, -1) or seen.calls.beside(number, 1)
+    earlier = seen.history.beside(number, -1) or seen.history.beside(number, 1)
     chosen = {"format": "openai", "other": str(earlier.number) if earlier is not None else ""}
 
     async def copy() -> None:
@@ -224,7 +226,7 @@ def _tools_bar(seen: Seen, call: Call) -> None:
         ui.notify(f"Copied as {_COPIED[chosen['format']]} JSON", position="bottom")
 
     def compare() -> None:
-        other = seen.calls.get(int(chosen["other"])) if chosen["other"].isdigit() else None
+        other = seen.history.get(int(chosen["other"])) if chosen["other"].isdigit() else None
         if other is None or other.number == number:
             ui.notify(f"There is no other call {chosen['other']!r} to compare with", position="bottom")
             return
@@ -246,12 +248,12 @@ def _tools_bar(seen: Seen, call: Call) -> None:
             button("Copy JSON", copy, key="c")
 
 
-def _left_out(window: Window, session: str, lens: Lens | None) -> None:
-    counts = window.fates.counts()
+def _left_out(contents: RequestContents, session: str, lens: Lens | None) -> None:
+    counts = contents.fates.counts()
     if not counts:
         return
     with box("row small"):
-        say(f"Of the {window.fates.messages:,} messages in the log by then:", "soft")
+        say(f"Of the {contents.fates.messages:,} messages in the log by then:", "soft")
         for fate, count in counts.items():
             chip(f"{count:,} {fate}", fate=fate)
         link("See each in the log", to_log(session, lens=lens))

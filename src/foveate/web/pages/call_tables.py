@@ -8,8 +8,8 @@ from typing import Final
 from nicegui import ui
 from nicegui.element import Element
 
-from foveate.store.leafing import Reduction
-from foveate.web.calls import Call
+from foveate.inspect.call_history import HistoryEntry
+from foveate.inspect.calls import Reduction
 from foveate.web.chart import TRIGGERS, trigger_colour
 from foveate.web.desk import Seen
 from foveate.web.fates import colour
@@ -22,7 +22,7 @@ _LISTED: Final = 30
 
 def compactions(seen: Seen) -> None:
     """The calls that were compacted, and why."""
-    made = [(call, one) for call in seen.calls.calls for one in call.reductions]
+    made = [(call, one) for call in seen.history.entries for one in call.call.reductions]
     if not made:
         return
     with box("card"):
@@ -33,7 +33,7 @@ def compactions(seen: Seen) -> None:
             _listed(place, seen, made, _LISTED)
 
 
-def _listed(place: Element, seen: Seen, made: Sequence[tuple[Call, Reduction]], most: int) -> None:
+def _listed(place: Element, seen: Seen, made: Sequence[tuple[HistoryEntry, Reduction]], most: int) -> None:
     place.clear()
     with place:
         with box("list", "table"):
@@ -54,7 +54,7 @@ def _listed(place: Element, seen: Seen, made: Sequence[tuple[Call, Reduction]], 
                 button(f"Show all {len(made):,}", lambda: _listed(place, seen, made, len(made)))
 
 
-def _compaction(seen: Seen, call: Call, one: Reduction) -> None:
+def _compaction(seen: Seen, call: HistoryEntry, one: Reduction) -> None:
     with box(tag="tr"):
         with box("number", "td"):
             link(f"{call.number:,}", to_call(seen.info.session_id, call.number, seen.lens))
@@ -75,7 +75,7 @@ def calls_table(seen: Seen) -> None:
 
             def opened(given: str) -> None:
                 if given.strip().isdigit():
-                    ui.navigate.to(to_call(seen.info.session_id, seen.calls.nearest(int(given)).number, seen.lens))
+                    ui.navigate.to(to_call(seen.info.session_id, seen.history.nearest(int(given)).number, seen.lens))
 
             entry("Go to call", "", opened, width="110px", number=True)
         with box("scroll") as place:
@@ -83,7 +83,7 @@ def calls_table(seen: Seen) -> None:
 
 
 def _page_of_calls(place: Element, seen: Seen, first: int) -> None:
-    calls = seen.calls.calls
+    calls = seen.history.entries
     columns = (
         ("Call", "number"), ("Turn", "number hide-narrow"), ("Tokens", "number"), ("Window", ""),
         ("Cached", "number"), ("Cost", "number hide-narrow"), ("Compaction", ""),
@@ -107,18 +107,18 @@ def _page_of_calls(place: Element, seen: Seen, first: int) -> None:
                     made.props["disabled"] = True
 
 
-def _call_row(seen: Seen, call: Call) -> None:
+def _call_row(seen: Seen, call: HistoryEntry) -> None:
     with box(tag="tr"):
         with box("number", "td"):
             link(f"{call.number:,}", to_call(seen.info.session_id, call.number, seen.lens))
-        Words("td", f"{call.turn:,}", "number hide-narrow soft")
-        Words("td", f"{call.tokens:,}", "number")
+        Words("td", f"{call.call.turn:,}", "number hide-narrow soft")
+        Words("td", f"{call.call.tokens:,}", "number")
         with box(tag="td").style("min-width: 120px; width: 30%"):
-            meter(call.parts, call.budget or call.tokens)
-        Words("td", share(call.cached, call.tokens), "number")
-        Words("td", money(call.cost, seen.calls.unit), "number hide-narrow")
+            meter(call.parts, call.call.budget or call.call.tokens)
+        Words("td", share(call.sent.cached, call.sent.tokens), "number")
+        Words("td", money(call.sent.cost, seen.history.unit), "number hide-narrow")
         with box(tag="td"):
-            for one in call.reductions:
+            for one in call.call.reductions:
                 chip(one.trigger, "dot").style(f"--fate: {trigger_colour(one.trigger)}")
 
 

@@ -4,103 +4,48 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from nicegui import ui
 from nicegui.element import Element
 
 from foveate.api.failures import failure_of
-from foveate.api.room import Mode, Room
-from foveate.chat.opening import is_chat
 from foveate.errors import FoveateError
-from foveate.integrations.models import Chosen
-from foveate.store import SessionInfo
 from foveate.web.chat_widgets import Composer, ConversationView
 from foveate.web.desk import Desk
 from foveate.web.frame import failed, framed, headed, loaded, session_tabs
-from foveate.web.gauge import Gauge, gauge_of, show_gauge
+from foveate.web.gauge import show_gauge
+from foveate.web.held import SAVED, Held, notice_of
 from foveate.web.links import to_chat, to_template, to_transcript
+from foveate.web.opened import Opened, new_name, read_chat
 from foveate.web.phrases import counted
-from foveate.web.pieces import Words, box, choice, empty, link
+from foveate.web.pieces import Words, box, choice, empty, link, notice
 from foveate.web.talks import Talk, Talks
-from foveate.web.turns import Entry, Turns, first_of_turns, moment, turns_between
+from foveate.web.turns import Entry, first_of_turns, moment
 
 _LISTED: Final = 40
 _TICK: Final = 0.15
+# In seconds: how often it is looked whether something waits to be written.
+_WATCH: Final = 0.7
 _ENDLESS: Final = "Compile each request from a template, so that the chat can go on for ever"
-
-
-class _Manner(NamedTuple):
-    """How a chat is answered; `refusal` says why it cannot be."""
-
-    mode: Mode | None = None
-    templates: tuple[str, ...] = ()
-    chosen: Chosen | None = None
-    refusal: FoveateError | None = None
-
-
-class _Opened(NamedTuple):
-    """A chat as it is in the store, up to the answer that is under way; it need not have begun."""
-
-    session: str
-    info: SessionInfo | None
-    turns: Turns
-    gauge: Gauge | None
-    manner: _Manner
-    chats: list[SessionInfo]
 
 
 def chat_page(desk: Desk, talks: Talks, session: str) -> None:
     """Build the page."""
 
-    async def fetch() -> _Opened:
+    async def fetch() -> Opened:
         await desk.open()
-        return await asyncio.to_thread(_read, desk, talks, session, None)
+        return await asyncio.to_thread(read_chat, desk, talks, session, None)
 
     with framed("Chat"):
         loaded(fetch, lambda opened: _Chat(desk, talks, opened), "Opening the chat")
 
 
-def _read(desk: Desk, talks: Talks, session: str, first: int | None) -> _Opened:
-    """A chat from a message on, or its newest turns."""
-    sessions = desk.store.sessions()
-    chats = [info for info in sessions if is_chat(info) or info.session_id == session]
-    session = session or (chats[0].session_id if chats else _new_name())
-    info = next((one for one in chats if one.session_id == session), None)
-    manner = _manner(talks.room, session)
-    if info is None:
-        return _Opened(session, None, Turns(0, [], is_answered=True), None, manner, chats)
-    talk = talks.of(session)
-    end = info.messages if talk is None or talk.is_done else min(talk.messages, info.messages)
-    begin = first_of_turns(desk.store, info, end) if first is None else min(first, end)
-    turns = turns_between(desk.store, info, desk.memory.marks(desk.store, info), begin, end)
-    return _Opened(session, info, turns, gauge_of(desk.store, info), manner, chats)
-
-
-def _manner(room: Room, session: str) -> _Manner:
-    try:
-        chats = room.chats
-        mode = room.mode(session)
-        templates = tuple(one.name for one in chats.place.folders.available())
-    except FoveateError as error:
-        return _Manner(refusal=error)
-    try:
-        chosen = room.chosen()
-    except FoveateError as error:
-        return _Manner(mode, templates, refusal=error)
-    return _Manner(mode, templates, chosen)
-
-
-def _new_name() -> str:
-    return f"chat-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}"
-
-
 class _Chat:
     """An open chat: what is shown of it, and the answer that is under way."""
 
-    def __init__(self, desk: Desk, talks: Talks, opened: _Opened) -> None:
+    def __init__(self, desk: Desk, talks: Talks, opened: Opened) -> None:
         self._desk = desk
         self._talks = talks
         self._opened = opened
@@ -109,9 +54,13 @@ class _Chat:
         self._seen: tuple[Talk | None, int] = (None, 0)
         self._is_settling = False
         self._composer: Composer | None = None
+        # Whether something waited to be written when it was last looked.
+        self._is_waiting = bool(opened.held.events)
         self._build()
         self._draw()
+        self._draw_saving()
         ui.timer(_TICK, self._look)
+        ui.timer(_WATCH, self._watch)
 
     # --- what stands where ----------------------------------------------------------------------------------------
 
@@ -126,6 +75,7 @@ class _Chat:
                     self._past = ConversationView("What was said", on_again=again, on_earlier=self._earlier)
                     self._live = ConversationView("What is being said", on_again=again)
                 with box("foot"):
+                    self._saving = box("stack problems")
                     self._problems = box("stack problems")
                     self._writing()
 
@@ -160,7 +110,7 @@ class _Chat:
         self._past.show(shown, has_earlier=turns.first > 0)
         self._live.show(talk.entries if talk is not None and is_busy else [], waiting="being answered…" * is_busy)
         if self._composer is not None:
-            self._composer.show(is_busy=is_busy, messages=self._opened.info.messages if self._opened.info else 0)
+            self._composer.show(is_busy=is_busy, messages=self._opened.messages)
 
     def _switches(self) -> None:
         mode, templates = self._opened.manner.mode, self._opened.manner.templates
@@ -204,6 +154,9 @@ class _Chat:
 
     async def _begin(self, text: str | None) -> None:
         self._problems.clear()
+        if not self._is_waiting:
+            # That all is saved was said of what came before.
+            self._saving.clear()
         try:
             self._mine = await asyncio.to_thread(self._talks.begin, self._opened.session, text)
         except FoveateError as error:
@@ -233,6 +186,20 @@ class _Chat:
         else:
             self._draw_talk(talk)
 
+    async def _watch(self) -> None:
+        """Say once that what is said waits to be written, and that it was written when it was."""
+        held = self._desk.store.held.of(self._opened.session)
+        is_waiting = not await asyncio.to_thread(lambda: held.is_empty)
+        if is_waiting == self._is_waiting or self._is_settling:
+            return
+        await self._refresh()
+        self._is_waiting = bool(self._opened.held.events)
+        self._draw()
+        self._draw_saving(is_saved=not self._is_waiting)
+
+    def _draw_saving(self, *, is_saved: bool = False) -> None:
+        _redrawn(self._saving, partial(_saving, self._opened.held, is_saved=is_saved))
+
     async def _settle(self, talk: Talk) -> None:
         """An answer is there, or has failed: from now on it is the log that is shown."""
         self._is_settling = True
@@ -241,6 +208,9 @@ class _Chat:
         finally:
             self._is_settling = False
         self._draw()
+        if self._opened.held.events:
+            self._is_waiting = True
+            self._draw_saving()
         if talk is self._mine and self._composer is not None:
             # It may have failed before the page showed that it was under way.
             self._composer.settled()
@@ -249,7 +219,7 @@ class _Chat:
         opened = self._opened
         wanted = opened.turns.first if first is None else first
         try:
-            self._opened = await asyncio.to_thread(_read, self._desk, self._talks, opened.session, wanted)
+            self._opened = await asyncio.to_thread(read_chat, self._desk, self._talks, opened.session, wanted)
         except FoveateError as error:
             self._failed(error)
 
@@ -264,16 +234,16 @@ def _redrawn(place: Element, show: Callable[[], object]) -> None:
         show()
 
 
-def _listed(opened: _Opened) -> None:
+def _listed(opened: Opened) -> None:
     """The chats there are, the one that was used last on top."""
-    link("New chat", to_chat(_new_name()), "button main")
+    link("New chat", to_chat(new_name()), "button main")
     with box("list", "nav") as nav:
         nav.props["aria-label"] = "Chats"
-        if opened.info is None:
+        if all(one.session != opened.session for one in opened.chats):
             _chat(opened.session, "New chat", "nothing was said yet", is_open=True)
-        for info in opened.chats[:_LISTED]:
-            about = f"{counted(info.messages, 'message')} · {moment(info.last_activity_at)}"
-            _chat(info.session_id, info.title or info.session_id, about, is_open=info.session_id == opened.session)
+        for one in opened.chats[:_LISTED]:
+            about = f"{counted(one.messages, 'message')} · {moment(one.active_at)}"
+            _chat(one.session, one.title, about, is_open=one.session == opened.session)
     if len(opened.chats) > _LISTED:
         link(f"All {len(opened.chats):,} chats", "/", "small")
 
@@ -286,15 +256,23 @@ def _chat(session: str, title: str, about: str, *, is_open: bool) -> None:
         shown.props["aria-current"] = "page"
 
 
-def _heading(opened: _Opened) -> None:
+def _heading(opened: Opened) -> None:
     info, chosen = opened.info, opened.manner.chosen
-    told = [counted(info.messages, "message")] if info is not None else []
+    told = [counted(opened.messages, "message")] if info is not None or opened.messages else []
     told += [f"{chosen.name} answers: {chosen.why}"] if chosen is not None else []
     with headed((info.title if info is not None else "") or opened.session, " · ".join(told)):
         if info is not None:
             link("Download transcript", to_transcript(opened.session), "button").props["download"] = ""
     if info is not None:
         session_tabs(info, "Chat", None)
+
+
+def _saving(held: Held, *, is_saved: bool) -> None:
+    strong, text = ("Now saved.", SAVED) if is_saved else notice_of(held)
+    if strong:
+        made = notice(text, "tip" if is_saved else "warn", strong=strong)
+        # It comes and goes while somebody writes: it is read out when there is a pause.
+        made.props["role"] = "status"
 
 
 def _greeting(*, is_new: bool) -> None:
@@ -307,12 +285,12 @@ def _greeting(*, is_new: bool) -> None:
         )
 
 
-def _gauge(opened: _Opened) -> None:
+def _gauge(opened: Opened) -> None:
     if opened.gauge is not None:
         show_gauge(opened.session, opened.gauge)
 
 
-def _ending(opened: _Opened, talk: Talk | None, *, is_mine: bool) -> list[Entry]:
+def _ending(opened: Opened, talk: Talk | None, *, is_mine: bool) -> list[Entry]:
     """What stands below the last turn if it has no answer, or if what was said did not come into the log."""
     if opened.info is None and talk is None:
         return []
@@ -332,9 +310,9 @@ def _failure(title: str, text: str, again: str) -> Entry:
     return {"key": "failure", "who": "failure", "title": title, "text": text, "again": again}
 
 
-def _is_logged(opened: _Opened, talk: Talk) -> bool:
+def _is_logged(opened: Opened, talk: Talk) -> bool:
     """Whether what was said is in the log."""
-    return talk.text is None or (opened.info is not None and opened.info.messages > talk.messages)
+    return talk.text is None or opened.messages > talk.messages
 
 
 def _sentence(text: str) -> str:

@@ -13,9 +13,8 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import UploadEventArguments
 
-from foveate.api.sessions import list_sessions
-from foveate.api.shapes import SessionShape, SessionsShape
 from foveate.errors import FoveateError
+from foveate.inspect.sessions import SessionPage, SessionSummary, list_sessions
 from foveate.web.bringing import Brought, bring
 from foveate.web.desk import SAMPLE, Desk
 from foveate.web.frame import failed, framed, headed, loaded
@@ -64,10 +63,18 @@ class _Home:
         self.imports: Element
         self.place: Element
 
-    async def fetch(self) -> SessionsShape:
+    async def fetch(self) -> SessionPage:
         store = await self.desk.open()
-        order: Literal["asc", "desc"] = "desc" if self.is_down else "asc"
-        return await asyncio.to_thread(partial(list_sessions, store, self.words, None, self.sort, order, 0, self.limit))
+        read = partial(
+            list_sessions,
+            store,
+            search=self.words,
+            sort=self.sort,
+            descending=self.is_down,
+            limit=self.limit,
+            read_costs=self.desk.memory.input_costs,
+        )
+        return await asyncio.to_thread(read)
 
     async def refresh(self) -> None:
         try:
@@ -94,7 +101,7 @@ class _Home:
         self.limit += 5 * _PAGE
         await self.refresh()
 
-    def show(self, found: SessionsShape) -> None:
+    def show(self, found: SessionPage) -> None:
         self._greet(found)
         if not found.sessions and self.words:
             empty("No session matches", f"Nothing is called, titled or tagged “{self.words}”.")
@@ -112,9 +119,9 @@ class _Home:
             with box("row").style("justify-content: center; margin-top: 14px"):
                 button(f"Show more of {found.total:,}", self.more)
 
-    def _greet(self, found: SessionsShape) -> None:
+    def _greet(self, found: SessionPage) -> None:
         self.hint.clear()
-        if self.words or [one.session_id for one in found.sessions] != [SAMPLE]:
+        if self.words or [one.info.session_id for one in found.sessions] != [SAMPLE]:
             return
         with self.hint:
             notice(
@@ -188,9 +195,10 @@ def _arrived(name: str, came: Brought) -> None:
             link(f"Open {session}" if len(came.sessions) > 1 else "Open it", to_session(session))
 
 
-def _row(one: SessionShape) -> None:
+def _row(summary: SessionSummary) -> None:
+    one = summary.info
     calls = f"{one.calls:,}" if one.calls else "–"
-    cost = money(one.cost, "USD") if one.cost is not None and one.calls else "–"
+    cost = money(summary.cost, "USD") if summary.cost is not None else "–"
     with box(tag="tr"):
         with box("name", "td"):
             link(one.title or one.session_id, to_session(one.session_id))

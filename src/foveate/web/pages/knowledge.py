@@ -12,14 +12,12 @@ from urllib.parse import urlencode
 
 from nicegui import ui
 from nicegui.events import EChartPointClickEventArguments
-from sqlalchemy import select
 
 from foveate.errors import FoveateError
 from foveate.knowledge import graph
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.models import Node
-from foveate.knowledge.project import found
-from foveate.store.schema import knowledge_projects
+from foveate.knowledge.project import ListedProject, found, list_projects
 from foveate.web.desk import Desk
 from foveate.web.frame import failed, framed, headed, loaded
 from foveate.web.graphs import TYPES, knowledge_graph
@@ -30,22 +28,14 @@ _DRAWN: Final = 300
 _FOUND: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class _Project:
-    name: str
-    nodes: int
-
-
 def knowledge_page(desk: Desk, project: str, node: str) -> None:
     """Build the page."""
 
-    def read() -> list[_Project]:
-        table = knowledge_projects
+    def read() -> list[ListedProject]:
         with desk.store.reading() as connection:
-            rows = connection.execute(select(table.c.name, table.c.nodes).order_by(table.c.updated_at.desc()))
-            return [_Project(row.name, row.nodes) for row in rows]
+            return list_projects(connection)
 
-    async def fetch() -> tuple[list[_Project], list[Node]]:
+    async def fetch() -> tuple[list[ListedProject], list[Node]]:
         await desk.open()
         projects = await asyncio.to_thread(read)
         chosen = project or next((one.name for one in projects if one.nodes), "")
@@ -66,7 +56,7 @@ def _newest(knowledge: Knowledge) -> list[Node]:
     return [one.node for one in nodes if not one.node.retired]
 
 
-def _show(desk: Desk, project: str, node: str, projects: Sequence[_Project], nodes: Sequence[Node]) -> None:
+def _show(desk: Desk, project: str, node: str, projects: Sequence[ListedProject], nodes: Sequence[Node]) -> None:
     there = [one for one in projects if one.nodes]
     if not there:
         empty(

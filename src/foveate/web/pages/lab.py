@@ -6,20 +6,21 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
 from nicegui.element import Element
 
-from foveate.api.sessions import list_sessions
-from foveate.api.shapes import SessionShape
 from foveate.errors import FoveateError
+from foveate.inspect.sessions import list_sessions
 from foveate.lab.config import config_at
 from foveate.lab.page import page
 from foveate.lab.policies import described
 from foveate.lab.replay import DEFAULT_POLICIES
 from foveate.lab.result import PolicyInfo, Result, as_dict
 from foveate.lab.table import table as rows_of
+from foveate.store import SessionInfo, Store
 from foveate.web.desk import Desk
 from foveate.web.frame import failed, framed, headed, loaded
 from foveate.web.phrases import counted, tokens
@@ -35,10 +36,10 @@ _ONE: Final = "There was one call only, and the table above says all of it."
 def lab_page(desk: Desk, session: str) -> None:
     """Build the page."""
 
-    async def fetch() -> list[SessionShape]:
+    async def fetch() -> list[SessionInfo]:
         store = await desk.open()
-        found = await asyncio.to_thread(list_sessions, store, limit=_LISTED)
-        return found.sessions
+        found = await asyncio.to_thread(partial(list_sessions, store, limit=_LISTED, read_costs=_without_costs))
+        return [one.info for one in found.sessions]
 
     with framed("Lab"):
         headed(
@@ -61,7 +62,7 @@ class _Lab:
     model: str = ""
     worker: Worker[Result] | None = None
 
-    def show(self, sessions: Sequence[SessionShape]) -> None:
+    def show(self, sessions: Sequence[SessionInfo]) -> None:
         if not sessions:
             empty("No sessions to replay", "Import a log on the page Sessions first.")
             return
@@ -75,7 +76,7 @@ class _Lab:
                 self._choices(sessions, infos)
             self.outcome = box("stack").style("margin: 0")
 
-    def _choices(self, sessions: Sequence[SessionShape], infos: Sequence[PolicyInfo]) -> None:
+    def _choices(self, sessions: Sequence[SessionInfo], infos: Sequence[PolicyInfo]) -> None:
         with box():
             Words("h3", "Sessions")
             names = {one.session_id: f"{one.title} · {one.messages:,} messages" for one in sessions}
@@ -219,6 +220,11 @@ class _Shown:
     async def _json(self) -> None:
         text = await asyncio.to_thread(lambda: json.dumps(as_dict(self.result), ensure_ascii=False))
         ui.download.content(text, "foveate-replay.json", "application/json")
+
+
+def _without_costs(_store: Store, _infos: Sequence[SessionInfo]) -> dict[int, float | None]:
+    """Sessions are chosen here by their names; nothing must be read of their calls."""
+    return {}
 
 
 def _drawn(options: dict[str, Any], height: int = 280) -> None:

@@ -13,23 +13,23 @@ from nicegui.element import Element
 from foveate.api.messages import one_message, pin, unpin
 from foveate.api.shapes import MessageWholeShape
 from foveate.errors import FoveateError
+from foveate.inspect.fates import FatePeriod, MessageFates, fate_history, message_fates
+from foveate.inspect.messages import MessageSelection, count_roles_and_tools
 from foveate.store import SessionInfo
-from foveate.store.leafing import spoken
-from foveate.web.biography import Stretch, seen_by
 from foveate.web.desk import Desk, Seen
 from foveate.web.frame import back_from, failed, framed, loaded, session_tabs
 from foveate.web.links import to_call, to_session
-from foveate.web.messages import Selection, Wanted, lines_at, selected
+from foveate.web.messages import Wanted, lines_at, selected
 from foveate.web.pages.session import head_of
 from foveate.web.phrases import counted
 from foveate.web.pieces import Words, box, button, chip, choice, empty, facts, link, say, search, waiting
 from foveate.web.replaying import Lens
 from foveate.web.widgets import LongList
-from foveate.web.window import Fates, fates_in
 
 _LONGEST: Final = 200_000
 _FATES: Final = (
     "verbatim",
+    "rewritten",
     "masked",
     "trimmed",
     "superseded",
@@ -57,8 +57,8 @@ def log_page(desk: Desk, session: str, lens: Lens | None, message: str) -> None:
 
     def read() -> _Opened:
         info = desk.store.session(session)
-        roles, tools = spoken(desk.store, info)
-        pins = dict(desk.memory.marks(desk.store, info).pins)
+        roles, tools = count_roles_and_tools(desk.store, info)
+        pins = dict(desk.memory.log_state(desk.store, info).pins)
         start = desk.store.reader(info).position(message) if message else None
         return _Opened(info=info, roles=roles, tools=tools, pins=pins, start=start or 0)
 
@@ -80,9 +80,9 @@ class _Log:
     lens: Lens | None
     message: str
     wanted: Wanted = field(default_factory=Wanted)
-    selection: Selection = field(default_factory=Selection)
+    selection: MessageSelection = field(default_factory=MessageSelection)
     seen: Seen | None = None
-    fates: Fates | None = None
+    fates: MessageFates | None = None
     # Set once it is known which calls there are, or that there are none.
     looked: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -140,9 +140,9 @@ class _Log:
             say("finding fates …", "soft small")
         try:
             self.seen = await self.desk.seen(info.session_id, self.lens)
-            if self.seen.calls.calls:
-                last = self.seen.calls.calls[-1].number
-                self.fates = fates_in(await asyncio.to_thread(self.seen.view, last))
+            if self.seen.history.entries:
+                last = self.seen.history.entries[-1].number
+                self.fates = message_fates(await asyncio.to_thread(self.seen.view, last))
         except FoveateError as error:
             with self.detail:
                 failed(error)
@@ -238,7 +238,7 @@ class _Log:
         if self.seen is None:
             return
         seen = self.seen
-        life = await asyncio.to_thread(seen_by, seen.store, seen.calls_in, whole.id, whole.position)
+        life = await asyncio.to_thread(fate_history, seen.store, seen.calls_in, whole.id, whole.position)
         with place:
             Words("h3", "Which calls saw this")
             if not life:
@@ -276,7 +276,7 @@ def _facts(whole: MessageWholeShape) -> list[tuple[str, str]]:
     return found
 
 
-def _stretch(one: Stretch, seen: Seen) -> None:
+def _stretch(one: FatePeriod, seen: Seen) -> None:
     session = seen.info.session_id
     with box("row small").style("gap: 2px 8px; margin-top: 5px"):
         chip(one.fate, fate=one.fate)

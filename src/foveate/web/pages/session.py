@@ -10,8 +10,9 @@ from typing import Final
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
+from foveate.inspect.call_history import CallHistory
+from foveate.inspect.costs import SessionCosts
 from foveate.store import SessionInfo
-from foveate.web.calls import Calls
 from foveate.web.chart import (
     CACHED,
     FRESH,
@@ -121,15 +122,20 @@ def with_calls(desk: Desk, info: SessionInfo, lens: Lens | None, show: Callable[
 
 
 def _show(seen: Seen) -> None:
-    found = seen.calls
-    if not found.calls:
+    found = seen.history
+    if not found.entries:
         reason = seen.replay.reason if seen.replay is not None else "No request was recorded."
-        empty("No call to show", reason or "Nothing was said that a model could have answered.")
+        empty(
+            "No call to show",
+            reason or "The log has no answer of a model yet. The page Next call shows what a model would be sent now.",
+        )
         return
     with box("stack").style("margin-top: 0"):
         _warn(seen)
         _figures(found)
-        if len(found.calls) > 1:
+        if seen.replay is not None:
+            _recorded(seen.replay.recorded)
+        if len(found.entries) > 1:
             _chart(seen)
         compactions(seen)
         calls_table(seen)
@@ -149,10 +155,10 @@ def _warn(seen: Seen) -> None:
         )
 
 
-def _figures(found: Calls) -> None:
-    calls = found.calls
-    sent = sum(call.tokens for call in calls)
-    cached = sum(call.cached for call in calls)
+def _figures(found: CallHistory) -> None:
+    calls = [entry.call for entry in found.entries]
+    sent = found.sent
+    reported = sum(entry.is_reported for entry in found.entries)
     peak = max(calls, key=lambda call: call.tokens)
     limit = peak.budget
     compactions = sum(bool(call.reductions) for call in calls)
@@ -165,29 +171,50 @@ def _figures(found: Calls) -> None:
                 f"of {tokens(limit)} allowed" if limit is not None else "no budget",
             ),
             ("Compactions", f"{compactions:,}", _reasons(found)),
-            ("Cached", share(cached, sent), "of all input tokens, predicted"),
-            ("Input cost", money(found.cost, found.unit), _unit(found)),
+            ("Cached", share(sent.cached, sent.tokens), f"of all input tokens, {_source(reported, len(calls))}"),
+            ("Input cost", money(sent.cost, found.unit), _unit(found)),
             ("Saved", _saved(found), told_cost(found)),
         ]
     )
 
 
-def _reasons(found: Calls) -> str:
+def _reasons(found: CallHistory) -> str:
     return ", ".join(f"{count:,} {trigger}" for trigger, count in triggers_in(found).items())
 
 
-def _unit(found: Calls) -> str:
+def _unit(found: CallHistory) -> str:
     return "at list prices" if found.unit == "USD" else "in input tokens; the model has no known price"
 
 
-def _saved(found: Calls) -> str:
-    if not found.untouched_cost:
+def _recorded(costs: SessionCosts) -> None:
+    """What the session itself cost, beside its replay."""
+    if not costs.known_calls:
+        return
+    sent = costs.sent
+    notice(
+        f"{counted(costs.known_calls, 'call')}, {tokens(sent.tokens)} input tokens, {share(sent.cached, sent.tokens)} "
+        f"cached: {money(sent.cost, costs.unit)}.",
+        "tip",
+        strong="What the log records:",
+    )
+
+
+def _source(reported: int, calls: int) -> str:
+    """Whether numbers of the provider are shown or predicted ones."""
+    if not reported:
+        return "predicted"
+    return "as reported" if reported == calls else f"{reported:,} of {calls:,} calls as reported"
+
+
+def _saved(found: CallHistory) -> str:
+    sent, untouched = found.sent.cost, found.untouched.cost
+    if not untouched:
         return "–"
-    return share(found.untouched_cost - found.cost, found.untouched_cost).replace("-0 %", "0 %")
+    return share(untouched - sent, untouched).replace("-0 %", "0 %")
 
 
 def _chart(seen: Seen) -> None:
-    found = seen.calls
+    found = seen.history
     with box("card"):
         with box("title"):
             Words("h2", "Every call, and what its window was made of")
@@ -200,7 +227,7 @@ def _chart(seen: Seen) -> None:
         chart = ui.echart(chart_of(found)).classes("chart").style(f"height: {HEIGHT}px")
         chart.props["role"] = "img"
         chart.props["aria-label"] = (
-            f"The window of {len(found.calls):,} calls by fate; the table below has the same numbers"
+            f"The window of {len(found.entries):,} calls by fate; the table below has the same numbers"
         )
     ui.timer(0, lambda: ui.run_javascript(_CLICKABLE % chart.id), once=True)
 
@@ -208,7 +235,7 @@ def _chart(seen: Seen) -> None:
         ui.navigate.to(to_call(seen.info.session_id, found.nearest(float(event.args)).number, seen.lens))
 
     ui.on("call_clicked", opened)
-    if len(found.calls) > MOST:
+    if len(found.entries) > MOST:
         chart.on(
             "chart:datazoom",
             partial(_zoomed, chart, found),
@@ -218,13 +245,13 @@ def _chart(seen: Seen) -> None:
         )
 
 
-def _zoomed(chart: ui.echart, found: Calls, event: GenericEventArguments) -> None:
+def _zoomed(chart: ui.echart, found: CallHistory, event: GenericEventArguments) -> None:
     """Draw what is zoomed into in full detail: of many calls only some are drawn at first."""
     batch = event.args.get("batch") or [event.args]
     start, end = batch[0].get("start"), batch[0].get("end")
     if start is None or end is None:
         return
-    first, last = found.calls[0].number, found.calls[-1].number
+    first, last = found.entries[0].number, found.entries[-1].number
     span = last - first
     options = chart_of(found, first + int(span * start / 100), first + int(span * end / 100 + 1))
     chart.options["series"] = options["series"]
@@ -232,15 +259,15 @@ def _zoomed(chart: ui.echart, found: Calls, event: GenericEventArguments) -> Non
     chart.update()
 
 
-def _legend(found: Calls) -> None:
+def _legend(found: CallHistory) -> None:
     with box("legend"):
         for name in parts_in(found):
             Words("span", name).style(f"--fate: {colour(name)}")
-        if any(call.budget for call in found.calls):
+        if any(entry.call.budget for entry in found.entries):
             Words("span", "budget", "line").style("--fate: #d0483e")
-        if any(call.pays_at for call in found.calls):
+        if any(entry.pays_at for entry in found.entries):
             Words("span", "a rewrite pays from here", "line dashed").style("--fate: #2f7fd0")
-        if any(call.low for call in found.calls):
+        if any(entry.low_mark for entry in found.entries):
             Words("span", "compactions come down to", "line dashed").style("--fate: #7d868e")
     with box("legend"):
         for trigger in triggers_in(found):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -21,12 +21,13 @@ from foveate.web.links import to_call, to_log, to_session
 from foveate.web.phrases import counted, tokens
 from foveate.web.pieces import Words, box, button, chip, empty, facts, link, notice, say
 from foveate.work.models import Task
+from foveate.workflow.activity import describe_activity
 from foveate.workflow.lock import is_held
 from foveate.workflow.progress import Progress
 from foveate.workflow.setting import lock_of
 
 _DIFF: Final = 40_000
-_KINDS: Final = {"completed": "good", "failed": "bad", "stopped": "warn", "running": "on"}
+_KINDS: Final = {"completed": "good", "failed": "bad", "stopped": "warn", "planned": "warn", "running": "on"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,7 @@ class _Run:
     status: str
     progress: Progress
     sessions: tuple[SessionInfo, ...]
+    doing: Mapping[str, str]
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -73,13 +75,13 @@ def _runs(store: Store, wanted: str) -> list[_Run]:
         if progress.begun is None:
             continue
         is_open = progress.status == "running"
-        status = (
-            progress.status if not is_open else "running" if is_held(lock_of(store, info.session_id)) else "stopped"
-        )
+        left = "planned" if progress.is_planned_only else "stopped"
+        status = progress.status if not is_open else "running" if is_held(lock_of(store, info.session_id)) else left
         sessions = sorted(
             (one for one in infos if one.tags.get("run") == info.session_id), key=lambda one: one.created_at
         )
-        runs.append(_Run(name=info.session_id, status=status, progress=progress, sessions=tuple(sessions)))
+        doing = describe_activity(store, info.session_id, progress)
+        runs.append(_Run(name=info.session_id, status=status, progress=progress, sessions=tuple(sessions), doing=doing))
     return runs
 
 
@@ -106,6 +108,8 @@ def _show_runs(runs: Sequence[_Run]) -> None:
                         "soft small",
                     )
                 say(run.name, "soft small")
+                for task, what in run.doing.items():
+                    say(f"{task}: {what}", "soft small")
 
 
 def _show_run(run: _Run) -> None:
@@ -160,6 +164,10 @@ class _Plan:
             with box("name", "td"):
                 button(task.id, partial(self._open, task.id), "quiet").style("padding: 0; min-height: 0")
                 say(task.description, "small soft")
+                if what := self.run.doing.get(task.id):
+                    say(what, "small soft")
+                if task.status == "completed" and self.run.progress.denied(task.id):
+                    chip("commands denied", "warn")
             with box(tag="td"):
                 chip(task.status.replace("_", " "), "dot").style(f"--fate: {STATES[task.status]}")
             Words("td", str(attempt.round) if attempt is not None else "–", "number")
@@ -184,6 +192,8 @@ class _Plan:
             facts(_facts(task))
             if reason and task.status == "failed":
                 notice(reason, "bad", strong="It failed.")
+            if denied := self.run.progress.denied(task_id):
+                notice("; ".join(denied), "warn", strong="Denied, so not run.")
             if attempt is not None and attempt.review is not None:
                 verdict = "approved" if attempt.review.approved else "sent back"
                 facts(

@@ -1,0 +1,371 @@
+"""Real coding agents against the scripted provider: `python -m bench.agents record claude-code --to DIR`.
+
+Every request is written to the folder as it came. The agent gets an empty home, the address of the provider on
+loopback, and a key that is none. `python -m bench.agents list` says how each agent is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from bench.provider import Call, Script, ScriptedProvider, Shell, Step, serve
+from foveate.errors import FoveateError
+
+TASK: Final = "Look at calc.py, add a function that multiplies, with a test, and run the tests."
+SECOND_TASK: Final = "Now show me the whole build and what changed."
+SECONDS: Final = 120.0
+_CALC: Final = "def add(a, b):\n    return a + b\n"
+_TEST: Final = "import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n"
+
+
+class AgentError(FoveateError):
+    """An agent that is not installed, or that did not come to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an agent runs: `home` and `work` are folders of its own."""
+
+    home: Path
+    work: Path
+    address: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What one agent needs: variables, files below its folders, and its command for the first and for a later task."""
+
+    environment: Mapping[str, str]
+    first: Callable[[str], list[str]]
+    later: Callable[[str], list[str]]
+    files: Mapping[Path, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A coding agent at the version that was tried.
+
+    Attributes:
+        name: on the command line.
+        program: that is started.
+        install: how to get it.
+        model: unless another is asked for.
+        setup: to run it at a place.
+        tools: extra steps by tools that only this agent has.
+
+    """
+
+    name: str
+    program: str
+    install: str
+    model: str
+    setup: Callable[[Place], Setup]
+    tools: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A finished run: exit codes of its commands, what it printed, and what the provider received."""
+
+    exits: tuple[int, ...]
+    output: str
+    provider: ScriptedProvider
+
+
+def _claude(place: Place) -> Setup:
+    flags = ["--model", place.model, "--allowedTools", "Bash,Read,Edit,ToolSearch,Agent", "--output-format", "json"]
+    return Setup(
+        {
+            "ANTHROPIC_BASE_URL": place.address,
+            "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+        },
+        lambda task: ["-p", task, *flags],
+        lambda task: ["-p", task, "--continue", *flags],
+    )
+
+
+def _codex(place: Place) -> Setup:
+    # The built-in provider, not one of the configuration: only it sends all that Codex can send.
+    settings = f'model = "{place.model}"\nopenai_base_url = "{place.address}/v1"\n'
+    folder = place.home / ".codex"
+    flags = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
+    return Setup(
+        {"CODEX_HOME": str(folder), "OPENAI_API_KEY": "none"},
+        lambda task: [*flags, task],
+        lambda task: [*flags, "resume", "--last", task],
+        {folder / "config.toml": settings, folder / "auth.json": json.dumps({"OPENAI_API_KEY": "none"})},
+    )
+
+
+def _gemini(place: Place) -> Setup:
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    return Setup(
+        {
+            "GOOGLE_GEMINI_BASE_URL": place.address,
+            "GEMINI_API_KEY": "none",
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        },
+        lambda task: ["-y", "-p", task],
+        lambda task: ["-y", "--resume", "latest", "-p", task],
+        {place.home / ".gemini" / "settings.json": json.dumps(settings)},
+    )
+
+
+def _opencode(place: Place) -> Setup:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{place.address}/v1", "apiKey": "none"},
+        "models": {place.model: {"limit": {"context": 200_000, "output": 8_000}}},
+    }
+    settings = {"provider": {"scripted": provider}, "model": f"scripted/{place.model}"}
+    return Setup(
+        {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+        lambda task: ["run", task],
+        lambda task: ["run", "--continue", task],
+        {place.work / "opencode.json": json.dumps(settings)},
+    )
+
+
+def _qwen(place: Place) -> Setup:
+    return Setup(
+        {"OPENAI_BASE_URL": f"{place.address}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": place.model},
+        lambda task: ["--auth-type", "openai", "-y", "-p", task],
+        lambda task: ["--auth-type", "openai", "-y", "--continue", "-p", task],
+    )
+
+
+def _copilot(place: Place) -> Setup:
+    return Setup(
+        {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": f"{place.address}/v1",
+            "COPILOT_PROVIDER_API_KEY": "none",
+            "COPILOT_MODEL": place.model,
+        },
+        lambda task: ["--allow-all-tools", "-p", task],
+        lambda task: ["--allow-all-tools", "--continue", "-p", task],
+    )
+
+
+def _pi(place: Place) -> Setup:
+    model = {"id": place.model, "name": place.model, "contextWindow": 200_000, "maxTokens": 8_000, "input": ["text"]}
+    provider = {
+        "baseUrl": f"{place.address}/v1",
+        "api": "openai-completions",
+        "apiKey": "none",
+        "models": [
+            {**model, "reasoning": False, "cost": dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)}
+        ],
+    }
+    flags = ["--provider", "scripted", "--model", place.model]
+    return Setup(
+        {"PI_OFFLINE": "1"},
+        lambda task: [*flags, "-p", task],
+        lambda task: [*flags, "--continue", "-p", task],
+        {place.home / ".pi" / "agent" / "models.json": json.dumps({"providers": {"scripted": provider}})},
+    )
+
+
+_TOOL_SEARCH: Final = Step(
+    "A tool is missing.", (Call("ToolSearch", {"query": "select:NotebookEdit", "max_results": 5}),)
+)
+
+AGENTS: Final = {
+    agent.name: agent
+    for agent in (
+        Agent(
+            "claude-code",
+            "claude",
+            "npm i @anthropic-ai/claude-code@2.1.327",
+            "claude-sonnet-4-5",
+            _claude,
+            (_TOOL_SEARCH,),
+        ),
+        Agent("codex", "codex", "npm i @openai/codex@0.169.0", "gpt-6.1-sol", _codex),
+        Agent("gemini-cli", "gemini", "npm i @google/gemini-cli@0.61.0", "", _gemini),
+        Agent("opencode", "opencode", "npm i opencode-ai@1.18.33", "scripted-model", _opencode),
+        Agent("qwen", "qwen", "npm i @qwen-code/qwen-code@0.24.4", "scripted-model", _qwen),
+        Agent("copilot", "copilot", "npm i @github/copilot@1.0.102", "scripted-model", _copilot),
+        Agent("pi", "pi", "npm i @earendil-works/pi-coding-agent@0.74.2", "scripted-model", _pi),
+    )
+}
+
+
+def steps_for(agent: Agent, *, tasks: int = 1) -> list[Step]:
+    """What the model does: single and parallel calls, a failure, an empty result, odd characters; then another turn."""
+    steps = [
+        Step("I look around.", (Shell("ls && cat calc.py"),), thinking="First the files."),
+        Step("Both at once.", (Shell("cat test_calc.py"), Shell("wc -l calc.py"), Shell("true"))),
+        *agent.tools,
+        Step("", (Shell("printf '\\n\\ndef multiply(a, b):\\n    return a * b\\n' >> calc.py"),)),
+        Step("Now it should fail.", (Shell("python3 -c 'import calc; assert calc.multiply(2, 3) == 7'"),)),
+        Step("", (Shell(r"printf 'caf\303\251 \342\200\250 \360\237\230\200 \033[31mred\033[0m\n'"),)),
+        Step("The function multiply is there."),
+    ]
+    if tasks > 1:
+        steps += [
+            Step("", (Shell("seq 1 300 | sed 's/^/build line /'"),)),
+            Step("", (Shell("git status --short"), Shell("git diff"))),
+            Step("That is all that changed."),
+        ]
+    return steps
+
+
+def find_program(agent: Agent, folder: Path | None) -> Path:
+    """The program of an agent in a folder that npm or pip installed into.
+
+    Raises:
+        AgentError: if it is not there.
+
+    """
+    if folder is None:
+        raise AgentError(
+            "no folder of agents is named: set FOVEATE_AGENTS, or pass --agents, to where they are installed"
+        )
+    found = (folder / place / agent.program for place in ("node_modules/.bin", "bin"))
+    program = next((path for path in found if path.exists()), None)
+    if program is None:
+        raise AgentError(f"{agent.name} is not installed in {folder}: there, run `{agent.install} node@24`")
+    return program
+
+
+def record(
+    agent: Agent,
+    *,
+    to: Path | None,
+    agents: Path | None,
+    model: str = "",
+    tasks: int = 1,
+    seconds: float = SECONDS,
+    answer: Script | None = None,
+) -> Recording:
+    """Run an agent until its tasks are done, and write each request to a folder.
+
+    Raises:
+        AgentError: if the agent is not installed, or takes more time than it was given.
+
+    """
+    program = find_program(agent, agents)
+    script = answer or Script(steps_for(agent, tasks=tasks))
+    with tempfile.TemporaryDirectory(prefix="foveate-agent-") as name, serve(script, folder=to) as provider:
+        place = Place(Path(name, "home"), Path(name, "work"), provider.address, model or agent.model)
+        setup = _prepared(agent, place)
+        environment = {
+            "PATH": os.pathsep.join((str(program.parent), "/usr/local/bin", "/usr/bin", "/bin")),
+            "HOME": str(place.home),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            **setup.environment,
+        }
+        commands = [setup.first(TASK), *[setup.later(SECOND_TASK)] * (tasks - 1)]
+        ran = [_run([str(program), *command], environment, place.work, seconds) for command in commands]
+    return Recording(tuple(code for code, _ in ran), "\n".join(output for _, output in ran), provider)
+
+
+def _prepared(agent: Agent, place: Place) -> Setup:
+    place.home.mkdir(parents=True)
+    place.work.mkdir(parents=True)
+    (place.work / "calc.py").write_text(_CALC, encoding="utf-8")
+    (place.work / "test_calc.py").write_text(_TEST, encoding="utf-8")
+    identity = ("-c", "user.name=Someone", "-c", "user.email=someone@example.com")
+    for arguments in (("init", "--quiet"), ("add", "."), (*identity, "commit", "--quiet", "--message", "Add")):
+        subprocess.run(["git", *arguments], cwd=place.work, check=True, capture_output=True)  # noqa: S607
+    setup = agent.setup(place)
+    for path, text in setup.files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return setup
+
+
+def _run(command: list[str], environment: Mapping[str, str], work: Path, seconds: float) -> tuple[int, str]:
+    """The exit code and what was printed; an agent and all that it started end with the time it was given."""
+    process = subprocess.Popen(
+        command,
+        cwd=work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as late:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        raise AgentError(
+            f"{Path(command[0]).name} was not done after {seconds:g} seconds and was ended; "
+            f"give it more by --seconds. Its last words: {output[-500:]!r}"
+        ) from late
+    return process.returncode, output
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    options = _parser().parse_args(arguments)
+    if options.command == "list":
+        for agent in AGENTS.values():
+            print(f"{agent.name:<14}{agent.install}")
+        return 0
+    try:
+        return _record(options)
+    except AgentError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _record(options: argparse.Namespace) -> int:
+    to: Path = options.to
+    to.mkdir(parents=True, exist_ok=True)
+    if any(to.iterdir()):
+        raise AgentError(f"{to} is not empty: name another folder, so that two recordings are not mixed")
+    agent = AGENTS[options.agent]
+    recording = record(
+        agent, to=to, agents=options.agents, model=options.model, tasks=options.tasks, seconds=options.seconds
+    )
+    provider = recording.provider
+    print(f"{agent.name}: {len(provider.received)} requests, {len(provider.requests)} for an answer, in {to}")
+    for error in provider.errors:
+        print(error, file=sys.stderr)
+    if any(recording.exits):
+        print(f"exit codes {recording.exits}; last words: {recording.output[-1_000:]}", file=sys.stderr)
+    return 1 if provider.errors or any(recording.exits) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.agents", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="agents, and how each is installed")
+    one = commands.add_parser("record", help="run an agent and keep its requests")
+    one.add_argument("agent", choices=sorted(AGENTS))
+    one.add_argument("--to", type=Path, required=True, help="an empty or new folder")
+    default = os.environ.get("FOVEATE_AGENTS")
+    one.add_argument(
+        "--agents",
+        type=Path,
+        default=Path(default) if default else None,
+        help="where agents are installed; by default FOVEATE_AGENTS",
+    )
+    one.add_argument("--model", default="", help="that the agent is to ask for; what it sends depends on it")
+    one.add_argument("--tasks", type=int, choices=(1, 2), default=2, help="two resume the session for a second turn")
+    one.add_argument("--seconds", type=float, default=SECONDS, help="for each task")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

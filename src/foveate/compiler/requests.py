@@ -1,0 +1,268 @@
+"""Request passes: what is done to every message before any request shows it.
+
+They are asked about messages as they were recorded, each pass once about each message. What one rewrote reads so from
+there on, for digests, recalled passages and pins, too: the outcome is recorded, and no later compile needs the pass for
+it. A pass that comes to a session later is asked about all that was said before, whether it was sent or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import msgspec
+
+from foveate.compiler.recipe import recipe_of
+from foveate.compiler.reduction import compared, is_needed, run_pass
+from foveate.errors import ConfigError
+from foveate.log.events import Body, FramingSet, PassRecord
+from foveate.log.items import Item
+from foveate.log.messages import Message, MessageMeta, has_content, text_message
+from foveate.log.sections import ContextSection
+from foveate.log.state import AgentState
+from foveate.views.draft import Draft, PassContext
+from foveate.views.mending import Mender
+from foveate.views.passes import Pass, PlainPass, pass_name, reaches_back
+from foveate.views.projection import Projection
+
+Stage = Pass | PlainPass
+WHY = "rewritten before any request showed it"
+
+
+class Requested(NamedTuple):
+    """The items after the request passes, what these did, and the messages that they rewrote, by place in the log."""
+
+    items: tuple[Item, ...]
+    records: tuple[PassRecord, ...] = ()
+    rewritten: Mapping[int, Message] = {}
+    asked: tuple[str, ...] = ()
+
+
+def ask(items: tuple[Item, ...], passes: Sequence[Stage], ctx: PassContext) -> Requested:
+    """Ask request passes about every message that they have not seen."""
+    if not passes:
+        return Requested(items)
+    return _Asking(items, passes, ctx).done()
+
+
+@dataclass
+class _Asking:
+    items: tuple[Item, ...]
+    passes: Sequence[Stage]
+    ctx: PassContext
+    timeline: Projection = field(init=False)
+    first: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.timeline = self.ctx.timeline
+        self.first = [self._first(stage) for stage in self.passes]
+
+    def done(self) -> Requested:
+        timeline = self.timeline
+        count = timeline.mender.sealed
+        tail = self.items[count:]
+        fresh, records = self._messages(tail)
+        changed = [item.order for item in fresh if item.fate != "verbatim"]
+        rewritten = self.ctx.rewritten
+        asked = tuple(key_of(stage) for stage in self.passes if reaches_back(stage))
+        sealed = self._sent(count)
+        if any(order >= timeline.sealed_messages for order in changed):
+            unsent = tuple(item for item in fresh if item.order >= timeline.sealed_messages)
+            new = self._mended(sealed or self.items[:count], unsent, tail)
+        else:
+            new = self._looked_up(tail)
+        if sealed is None and new is tail:
+            return Requested(self.items, records, rewritten, asked)
+        return Requested((*(sealed or self.items[:count]), *new), records, rewritten, asked)
+
+    def _first(self, stage: Stage) -> int:
+        """The place of the first message that a pass has not seen."""
+        if not reaches_back(stage):
+            return self.timeline.sealed_messages
+        return self.timeline.asked.get(key_of(stage), 0)
+
+    def _messages(self, tail: tuple[Item, ...]) -> tuple[tuple[Item, ...], tuple[PassRecord, ...]]:
+        """The messages that some pass has not seen, as the passes leave them."""
+        beside = self.timeline.tokens_of(self.items) - sum(item.tokens for item in tail)
+        fresh = self._fresh(min(self.first), tail)
+        records: list[PassRecord] = []
+        for stage, first in zip(self.passes, self.first, strict=True):
+            seen = [item for item in fresh if item.order < first]
+            draft = Draft(tuple(item for item in fresh if item.order >= first))
+            if not is_needed(stage, draft, self.ctx):
+                continue
+            after = _asked(stage, draft, self.ctx)
+            _refuse_late_rewriting(stage, draft, after)
+            record = compared(pass_name(stage), draft, after)
+            # As part of the whole request.
+            before, left = record.tokens_before + beside, record.tokens_after + beside
+            records.append(msgspec.structs.replace(record, tokens_before=before, tokens_after=left))
+            fresh = (*seen, *after.items)
+            # What one pass took out, the next one cannot bring back, whatever it leaves of the message.
+            taken = {item.order: item.message for item in after.items if item.fate == "rewritten"}
+            self.ctx = replace(self.ctx, rewritten={**self.ctx.rewritten, **taken})
+        return fresh, tuple(records)
+
+    def _fresh(self, first: int, tail: tuple[Item, ...]) -> tuple[Item, ...]:
+        """The messages from a place on, as they were recorded."""
+        known = {item.order: item for item in tail if item.fate == "verbatim"}
+        timeline = self.timeline
+        fresh: list[Item] = []
+        if first < timeline.sealed_messages:
+            timeline.prefetch(range(first, timeline.sealed_messages))
+        for order in range(first, timeline.message_count):
+            message, item = timeline.message(order), known.get(order)
+            tokens = item.tokens if item is not None and item.message is message else timeline.count(message)
+            fresh.append(Item(id=message.id, message=message, tokens=tokens, order=order, group=message.id))
+        return tuple(fresh)
+
+    def _sent(self, count: int) -> tuple[Item, ...] | None:
+        """What was sent, as passes leave it that had not seen it then; None if they change nothing of it."""
+        newer = [
+            stage
+            for stage, first in zip(self.passes, self.first, strict=True)
+            if reaches_back(stage) and first < self.timeline.sealed_messages
+        ]
+        before = draft = Draft(self.items[:count] if newer else ())
+        for stage in newer:
+            draft = _asked(stage, draft, self.ctx)
+        return None if draft is before else draft.items
+
+    def _looked_up(self, tail: tuple[Item, ...]) -> tuple[Item, ...]:
+        """The new items, those of them asked about that were made of other messages."""
+        made = Draft(tuple(item for item in tail if item.fate == "recalled"))
+        if not made.items:
+            return tail
+        after = made
+        for stage in self.passes:
+            if reaches_back(stage):
+                after = _asked(stage, after, self.ctx)
+        by_id = {item.id: item for item in after.items}
+        return tail if after is made else tuple(by_id.get(item.id, item) for item in tail)
+
+    def _mended(self, sealed: tuple[Item, ...], fresh: tuple[Item, ...], tail: tuple[Item, ...]) -> tuple[Item, ...]:
+        """The new items, made of rewritten messages."""
+        mender = Mender(self.ctx.count_message)
+        mender.replace(list(sealed), claims=True)
+        for item in fresh:
+            mender.feed_item(item)
+        items = mender.projected()[len(sealed) :]
+        same = {item.id: item for item in tail}
+        items = [same[item.id] if same.get(item.id) == item else item for item in items]
+        for found in self._looked_up(tuple(item for item in tail if item.fate == "recalled")):
+            at = next((index for index, item in enumerate(items) if item.id == found.anchor), len(items))
+            items = [*items[:at], found, *items[at:]]
+        return tuple(items)
+
+
+def _refuse_late_rewriting(stage: Stage, before: Draft, after: Draft) -> None:
+    """Refuse a rewriting of what an earlier pass shortened: half of what is to be taken out may be left there."""
+    for old, new in zip(before.items, after.items, strict=True):
+        if not old.is_whole and new is not old:
+            raise ConfigError(
+                f"pass `{pass_name(stage)}` changes {old.id}, of which `{old.by}` has left a part; put "
+                f"`{pass_name(stage)}` before `{old.by}`"
+            )
+
+
+def key_of(stage: Stage) -> str:
+    """What a pass is known by in the records of calls: its name and its options."""
+    return f"{pass_name(stage)}:{recipe_of(stage)[:16]}"
+
+
+def _asked(stage: Stage, draft: Draft, ctx: PassContext) -> Draft:
+    """The draft as a request pass leaves it: with the same items, some of them changed."""
+    after = run_pass(stage, draft, ctx)
+    if after is draft:
+        return draft
+    given, back = [item.id for item in draft.items], [item.id for item in after.items]
+    if given != back:
+        odd = next(iter(set(given) ^ set(back)), "in another order")
+        raise ConfigError(
+            f"pass `{pass_name(stage)}` runs on every request and gave back other items than it was given ({odd}); "
+            "a request pass rewrites messages one for one: to leave one out, put a short text in its place, or do it "
+            "in a reduction"
+        )
+    return draft.with_items(_changed(*pair, stage, ctx) for pair in zip(draft.items, after.items, strict=True))
+
+
+def _changed(old: Item, new: Item, stage: Stage, ctx: PassContext) -> Item:
+    if new.message == old.message and new.lines == old.lines:
+        return old
+    if any(map(has_content, old.message.parts)) and not any(map(has_content, new.message.parts)):
+        raise ConfigError(
+            f"pass `{pass_name(stage)}` left nothing of {old.id}, and providers refuse an empty message; put a word "
+            "such as [redacted] in its place"
+        )
+    tokens = ctx.count_message(new.message)
+    if new.fate != old.fate:
+        # It shows less of a message that stays as it is.
+        return msgspec.structs.replace(new, tokens=tokens)
+    if old.is_digest and new.lines == old.lines:
+        # Its lines would come back, as they were, in the digest that takes its place.
+        new = msgspec.structs.replace(new, lines=(), room=0)
+    if not old.is_as_said:
+        # What became of it before is what is told of it.
+        return msgspec.structs.replace(new, tokens=tokens)
+    return msgspec.structs.replace(new, tokens=tokens, fate="rewritten", by=pass_name(stage), why=WHY)
+
+
+def ask_beside(state: AgentState, passes: Sequence[Stage], ctx: PassContext) -> tuple[AgentState, tuple[Body, ...]]:
+    """The state with sections, override and system prompt as passes leave them, and an event for the latter."""
+    timeline = ctx.timeline
+    context = state.context
+    sections, system, override = state.sections, context.system, state.override
+    if override is None:
+        texts = {f"section {index}": section.content for index, section in enumerate(sections)}
+        # The last call showed it as they left it, and they are asked about each text once.
+        seen = timeline.sent is not None and not timeline.reframed
+        if system and not (seen and all(key_of(stage) in timeline.asked for stage in passes)):
+            texts["system"] = system
+        found = _texts(texts, passes, ctx)
+        sections = tuple(_section(one, found[f"section {index}"]) for index, one in enumerate(sections))
+        system = found.get("system", system)
+    else:
+        override = _override(override, passes, ctx)
+    state = replace(state, sections=sections, override=override)
+    if system == context.system:
+        return state, ()
+    framed = FramingSet(
+        system=system, tools=context.tools, response_format=context.response_format, model=context.model
+    )
+    return replace(state, context=replace(context, system=system)), (framed,)
+
+
+def _section(section: ContextSection, content: str) -> ContextSection:
+    return section if content == section.content else msgspec.structs.replace(section, content=content)
+
+
+def _texts(texts: Mapping[str, str], passes: Iterable[Stage], ctx: PassContext) -> dict[str, str]:
+    messages = (text_message(name, "system", text, MessageMeta(origin="system")) for name, text in texts.items())
+    draft = _drafted(messages, ctx.timeline)
+    for stage in passes:
+        draft = _asked(stage, draft, ctx)
+    return {item.id: item.message.text for item in draft.items}
+
+
+def _override(messages: tuple[Message, ...], passes: Iterable[Stage], ctx: PassContext) -> tuple[Message, ...]:
+    # Messages of a caller may lack an id.
+    draft = before = _drafted(
+        (msgspec.structs.replace(one, id=f"o{at}") for at, one in enumerate(messages)), ctx.timeline
+    )
+    for stage in passes:
+        draft = _asked(stage, draft, ctx)
+    if draft is before:
+        return messages
+    back = zip(messages, draft.items, strict=True)
+    return tuple(msgspec.structs.replace(item.message, id=one.id) for one, item in back)
+
+
+def _drafted(messages: Iterable[Message], timeline: Projection) -> Draft:
+    return Draft(
+        tuple(
+            # Behind all that was said, as it is said now.
+            Item(id=one.id, message=one, tokens=timeline.count(one), order=timeline.message_count + at, group=one.id)
+            for at, one in enumerate(messages)
+        )
+    )

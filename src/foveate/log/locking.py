@@ -1,0 +1,71 @@
+"""The lock of a log: one thread at a time, and a forked child never waits for a thread that it does not have."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock, RLock
+from typing import Final
+
+from foveate.errors import StoreError
+
+
+class _Forks:
+    """How often this process, or one it descends from, was forked off."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.renewing = Lock()
+
+    def add(self) -> None:
+        """Begin to count from here: this is the child, with one thread, and none that could hold `renewing`."""
+        self.count += 1
+        self.renewing = Lock()
+
+
+_forks: Final = _Forks()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forks.add)
+
+
+def fork_count() -> int:
+    """A number that is another one in a process that was forked off."""
+    return _forks.count
+
+
+class LogLock:
+    """A re-entrant lock around a log and all that is derived from it.
+
+    What another thread was changing when the process was forked is half changed in the child, for good: there the lock
+    raises `StoreError` instead of waiting for ever.
+    """
+
+    __slots__ = ("_forks", "_lock", "release")
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._forks = _forks.count
+        self.release: Final = self._lock.release
+
+    def acquire(self) -> None:
+        """Wait for the lock, unless nobody is left to free it."""
+        if self._forks != _forks.count:
+            self._renew()
+        self._lock.acquire()
+
+    __enter__ = acquire
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()
+
+    def _renew(self) -> None:
+        """Go on in a child, if no other thread of its parent held the lock."""
+        with _forks.renewing:
+            if self._forks == _forks.count:
+                return
+            if not self._lock.acquire(blocking=False):
+                raise StoreError(
+                    "this session was in use by another thread when the process was forked; open it anew in the child, "
+                    "or fork before threads use it"
+                )
+            self._lock.release()
+            self._forks = _forks.count

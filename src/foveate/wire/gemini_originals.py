@@ -1,0 +1,67 @@
+"""Parts of Gemini contents as they came: what is noted beside a part of the log, and the part that it gives again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from foveate.log.foreign import fields_of, foreign
+from foveate.log.messages import Opaque, Part, ToolResult
+from foveate.wire.gemini_parts import NAME, camel, part_of, response_of, result_of, said_part, told_part
+from foveate.wire.originals import NOTES, RAW, difference, rewritten
+
+Noted = TypeVar("Noted", bound=Part)
+
+
+def noted(part: Noted, came: Any, *, failed: bool = False) -> Noted:
+    """A part with what it takes to write it again as it came."""
+    made = _response(part, None, failed=failed) if isinstance(part, ToolResult) else part_of(part)
+    notes = difference(came, made)
+    if not notes:
+        return part
+    return msgspec.structs.replace(
+        part, extra={**part.extra, **foreign(NAME, {**fields_of(part.extra, NAME), **notes})}
+    )
+
+
+def part_as_it_came(part: Part, role: str) -> dict[str, Any] | None:
+    """A part that is no result, as it came; None for what this format cannot say."""
+    kept = fields_of(part.extra, NAME)
+    if RAW in kept:
+        raw = camel(kept[RAW], "original")
+        call_id = getattr(part, "id", "")
+        again = said_part(raw, call_id, "original") if role == "assistant" else told_part(raw, "original")
+        if _plain(again) == _plain(part):
+            return raw if isinstance(kept[RAW], str) else dict(kept[RAW])
+    made = part_of(part)
+    return None if made is None else rewritten(made, kept)
+
+
+def response_as_it_came(result: ToolResult, name: str | None, *, failed: bool) -> dict[str, Any]:
+    """The part of a result as it came; `name` is that of its tool, for one that came in another format."""
+    kept = fields_of(result.extra, NAME)
+    raw = kept.get(RAW)
+    if isinstance(raw, Mapping):
+        again, again_failed = result_of(camel(raw, "original"), result.call_id, "original")
+        alone = msgspec.structs.replace(result, media=tuple(one for one in result.media if not isinstance(one, Opaque)))
+        if (_plain(again), again_failed) == (_plain(alone), failed):
+            return dict(raw)
+    return rewritten(_response(result, name, failed=failed), kept)
+
+
+def _response(result: ToolResult, name: str | None, *, failed: bool) -> dict[str, Any]:
+    kept = fields_of(result.extra, NAME)
+    answer: dict[str, Any] = {} if kept.get("minted") is True else {"id": result.call_id}
+    answer |= {"name": kept.get("name") or name or "tool", "response": response_of(result, failed=failed)}
+    if result.attachments:
+        answer["parts"] = [part_of(one) for one in result.attachments]
+    return {"functionResponse": {**answer, **kept.get("call", {})}, **kept.get("part", {})}
+
+
+def _plain(part: Part) -> Part:
+    """A part without the notes on how it was written."""
+    kept = {key: value for key, value in fields_of(part.extra, NAME).items() if key not in NOTES}
+    extra = {key: value for key, value in part.extra.items() if key != f"@{NAME}"}
+    return msgspec.structs.replace(part, extra={**extra, **foreign(NAME, kept)})
