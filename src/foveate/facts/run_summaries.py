@@ -56,7 +56,7 @@ _TASK_FAILED: Final = re.compile(
     r"error Command failed with exit code.{0,60}|FAILED: .{1,160}|ninja: build stopped.{0,80}|FAIL\b.{0,80}"
 )
 _TAP: Final = re.compile(r"(?:#|ℹ) (pass|fail) (\d{1,9})\s*")
-_GO_TEST_FAILED: Final = re.compile(r"\s*--- FAIL: (\S{1,300})")
+_GO_TEST_FAILED: Final = re.compile(r"\s{0,40}--- FAIL: (\S{1,300})")
 _NO_TESTS: Final = re.compile(r"no test files|\[no tests to run\]")
 
 _FAILED_NAMES: Final[tuple[re.Pattern[str], ...]] = (
@@ -86,9 +86,9 @@ _TELLING: Final[tuple[re.Pattern[str], ...]] = (
     ),
     re.compile(r"panic: (?P<line>.+)"),
     re.compile(r"(?P<line>CMake Error.*|E: .+)"),
-    re.compile(r"\s{2,}(?P<line>[\w./-]{1,200}_test\.go:\d{1,9}: .+)"),
+    re.compile(r"\s{2,40}(?P<line>[\w./-]{1,200}_test\.go:\d{1,9}: .+)"),
     _EXCEPTION,
-    re.compile(r"\s+\d{1,9}:\d{1,9}\s+error\s+(?P<line>.+)"),
+    re.compile(r"\s{1,40}\d{1,9}:\d{1,9}\s{1,40}error\s{1,40}(?P<line>.+)"),
     re.compile(r"(?P<line>(?:fatal|Error|ERROR|error|FATAL|Fatal error|Uncaught \w+)\s?: .+)"),
     re.compile(
         r"(?P<line>.{0,200}(?:No such file or directory|[Pp]ermission denied|command not found|CONFLICT \().{0,160})"
@@ -99,7 +99,7 @@ _TELLING: Final[tuple[re.Pattern[str], ...]] = (
         re.IGNORECASE,
     ),
     re.compile(r"g?make(?:\[\d{1,4}\])?: (?P<line>\*\*\* .+)"),
-    re.compile(r"(?P<line>(?:FAIL|\s*--- FAIL:|!) .+)"),
+    re.compile(r"(?P<line>(?:FAIL|\s{0,40}--- FAIL:|!) .+)"),
 )
 # Words without which no line says anything of the kind; looked for first, because that is fast.
 _WORDS: Final = re.compile(

@@ -13,7 +13,7 @@ from foveate.facts.word_set import word_set
 
 _RANGE: Final = re.compile(r"(\d{1,9})(?:,(\d{1,9}|\$))?p")
 _AWK_RANGE: Final = re.compile(
-    r"\s*NR\s*>=?\s*(\d{1,9})\s*&&\s*NR\s*<=\s*(\d{1,9})\s*(?:\{\s*print(?:\s+\$0)?\s*;?\s*\})?\s*"
+    r"\s*NR\s*>=?\s*(\d{1,9})\s*&&\s*NR\s*<=\s*(\d{1,9})\s*+(?:\{\s*+print(?:\s++\$0)?\s*+;?\s*+\})?\s*+"
 )
 _COUNT: Final = re.compile(r"-n?(\d{1,9})|--lines=(\d{1,9})")
 _GREP_CONTEXT: Final = re.compile(r"-[ABC]\d*|-\d+|--(?:context|after-context|before-context)(?:=\d+)?")

@@ -27,7 +27,7 @@ _CUT: Final = re.compile(
     r"Due to the max output limit|output of your last command was too long|\boutput limited\b",
     re.IGNORECASE,
 )
-_NUMBERED: Final = re.compile(r"\s*+(\d{1,9})( \| |→|\t|\||:|-)(.*)", re.DOTALL)
+_NUMBERED: Final = re.compile(r"\s{0,40}(\d{1,9})( \| |→|\t|\||:|-)(.*)", re.DOTALL)
 _MATCHED: Final = re.compile(r"([^\s:][^\n:]{0,400}):(\d{1,9}):(.*)", re.DOTALL)
 _SURROUNDING: Final = re.compile(r"(\S{1,400}?)-(\d{1,9})-(.*)", re.DOTALL)
 _TRAILER: Final = re.compile(
