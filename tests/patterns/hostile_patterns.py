@@ -9,6 +9,7 @@ import re
 import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -228,18 +229,18 @@ def seconds_taken(found: Found, text: str, most: float) -> float:
 
     before = signal.signal(signal.SIGVTALRM, stop)
     start = time.thread_time()
-    try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, most)
-        for use in found.uses & {"match", "fullmatch"}:
-            getattr(found.pattern, use)(text)
-        if found.uses - {"match", "fullmatch", "pattern", "flags"}:
-            for _ in found.pattern.finditer(text):
-                pass
-    except TookTooLongError:
-        pass
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+    # The alarm may also come while it is being taken back: that too is caught.
+    with suppress(TookTooLongError):
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, most)
+            for use in found.uses & {"match", "fullmatch"}:
+                getattr(found.pattern, use)(text)
+            if found.uses - {"match", "fullmatch", "pattern", "flags"}:
+                for _ in found.pattern.finditer(text):
+                    pass
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, before)
     return time.thread_time() - start
 
 

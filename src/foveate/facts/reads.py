@@ -12,10 +12,13 @@ from foveate.facts.shell_words import join_path
 from foveate.facts.tool_output import Output, contiguous_numbered, matched_runs, numbered_runs
 
 _WINDOW: Final = re.compile(r"\[File: ([^\n(]{1,400}?) \((\d{1,9}) lines total\)\]\n")
-_COMPLAINT: Final = re.compile(r"(?:cat|sed|head|tail|nl|awk|grep|rg|bash|zsh|sh): |\S{0,200}: line \d{1,9}: |\(eval\):\d{1,9}: ")
+_COMPLAINT: Final = re.compile(
+    r"(?:cat|sed|head|tail|nl|awk|grep|rg|bash|zsh|sh): |\S{0,200}: line \d{1,9}: |\(eval\):\d{1,9}: "
+)
 # A line that whatever printed it has made shorter.
 _SHORTENED: Final = re.compile(
-    r"\[truncated\]|\[Omitted long|\d{1,9} (?:tokens|chars|characters|lines) truncated|<response clipped>", re.IGNORECASE
+    r"\[truncated\]|\[Omitted long|\d{1,9} (?:tokens|chars|characters|lines) truncated|<response clipped>",
+    re.IGNORECASE,
 )
 _MOST_READ: Final = 2_000
 

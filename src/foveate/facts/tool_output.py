@@ -22,9 +22,10 @@ _RUNNING: Final = re.compile(
 )
 _REMINDER: Final = re.compile(r"<system-reminder>")
 _CUT: Final = re.compile(
-    r"\d+ (?:lines|characters|chars|tokens|bytes)\b[^\n]{0,20}\b(?:truncated|omitted|elided)|truncated \d+ |"
-    r"omitted \d+ of \d+ lines|<elided_chars>|<response clipped>|\[truncated\]|Output truncated|"
-    r"Due to the max output limit|output of your last command was too long|\boutput limited\b",
+    r"\d{1,9} (?:lines|characters|chars|tokens|bytes)\b[^\n]{0,20}\b(?:truncated|omitted|elided)|"
+    r"truncated \d{1,9} |omitted \d{1,9} of \d{1,9} lines|<elided_chars>|"
+    r"<response clipped>|\[truncated\]|Output truncated|Due to the max output limit|"
+    r"output of your last command was too long|\boutput limited\b",
     re.IGNORECASE,
 )
 _NUMBERED: Final = re.compile(r"\s{0,40}(\d{1,9})( \| |→|\t|\||:|-)(.*)", re.DOTALL)

@@ -28,7 +28,7 @@ class ContextSection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 _HEADING: Final = re.compile("##(?!#)")
 _FENCE: Final = re.compile(r"(`{3,})[\w+.#-]*")
 # A line after which readers of Markdown may not agree where the next fence begins: a fence in a list, HTML.
-_UNCLEAR: Final = re.compile(r".*(?:```|~~~)| {0,3}<")
+_MAY_OPEN_BLOCK: Final = re.compile(r".*(?:```|~~~)| {0,3}<")
 
 
 def contain_section(section: ContextSection) -> ContextSection:
@@ -55,7 +55,7 @@ def _end_of_clear_fences(lines: Sequence[str], fenced: set[int]) -> int:
         shown = line.rstrip(" \t\r\n")
         if not fence:
             opening = _FENCE.fullmatch(shown)
-            if opening is None and _UNCLEAR.match(shown):
+            if opening is None and _MAY_OPEN_BLOCK.match(shown):
                 return index
             fence, opened = (opening[1], index) if opening is not None else ("", 0)
         elif shown == fence:
