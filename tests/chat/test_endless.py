@@ -50,6 +50,14 @@ async def test_the_order_is_instructions_summary_recent_runs_newest_input(tmp_pa
     assert len(said) >= 7, "three finished runs and the newest input"
 
 
+async def test_the_topic_is_a_whole_sentence_whatever_dots_its_names_have(tmp_path: Path) -> None:
+    model = Model()
+    chat = endless_chat(tmp_path, model, text=TEMPLATE.replace("description: For tests.", "refresh: every-turn"))
+    await talk(chat, 12)
+    await chat.say("Run scripts/rotate_keys.py on v1.2 of the keys. Then tell me.")
+    assert "Topic: Run scripts/rotate_keys.py on v1.2 of the keys.\n" in summary_of(model.asked[-1])
+
+
 async def test_recency_counts_runs_however_many_messages_they_have(tmp_path: Path) -> None:
     def rule(request: Request) -> dict[str, Any] | str:
         last = request.messages[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -225,6 +226,9 @@ def values_of(material: Material, *, computed: str = "") -> dict[str, Any]:
     }
 
 
+# The dot of a file's name ends no sentence.
+_SENTENCE_END: Final = re.compile(r"(?<!^)(?:[.?!](?=\s|$)|[。？！])")
+
 _SPEAKER: Final[Mapping[str, str]] = {"user": "user", "answer": "assistant"}
 
 
@@ -262,6 +266,6 @@ def _topic(said: list[str]) -> str:
     for text in reversed(said):
         words = " ".join(text.split())
         if len(words) > 24 or any(ord(one) > 0x2E80 for one in words):
-            end = min((at for mark in ".?!。？！" if (at := words.find(mark)) > 0), default=len(words))
-            return words[: min(end + 1, _TOPIC)]
+            end = _SENTENCE_END.search(words)
+            return words[: min(end.end() if end else len(words), _TOPIC)]
     return ""
