@@ -541,3 +541,34 @@ def test_random_sessions_of_chat_messages_compile_to_valid_requests(seed: int) -
             continue
         if view is not None:
             assert problems(view.to("gemini")) == []
+
+
+def lowered(*contents: dict[str, Any]) -> dict[str, Any]:
+    return session_of(list(contents), budget=32_000).compile().to("gemini")
+
+
+def test_responses_under_one_id_answer_calls_of_their_own_unless_they_are_the_same() -> None:
+    calls = said(asks("read", id="c"), asks("write", id="c"))
+    sent = lowered(told("begin"), calls, told(answers("read", "1", id="c"), answers("write", "2", id="c")))
+    assert problems(sent) == []
+    texts = [part["functionResponse"]["response"]["output"] for part in sent["contents"][2]["parts"]]
+    assert texts == ["1", "2"]
+    again = told(answers("read", "1", id="c"), answers("read", "1", id="c"))
+    assert lowered(told("begin"), said(asks("read", id="c")), again)["contents"][2] == again
+
+
+def test_a_response_that_comes_again_has_the_name_that_its_call_is_sent_with() -> None:
+    name = "long_" * 40
+    again = told(answers(name, "1", id="c"), answers(name, "1", id="c"))
+    sent = lowered(told("begin"), said(asks(name, id="c")), again)
+    assert problems(sent) == []
+    shown = {part["functionResponse"]["name"] for part in sent["contents"][2]["parts"]}
+    assert shown == {sent["contents"][1]["parts"][0]["functionCall"]["name"]}
+
+
+def test_responses_stand_before_what_is_said_of_media_that_the_provider_refuses() -> None:
+    drawing = {"inlineData": {"mimeType": "image/svg+xml", "data": "AAAA"}}
+    responses = told(answers("a", "1", id="1", parts=[drawing]), answers("b", "2", id="2", parts=[drawing]))
+    sent = lowered(told("begin"), said(asks("a", id="1"), asks("b", id="2")), responses)
+    assert problems(sent) == []
+    assert [next(iter(part)) for part in sent["contents"][2]["parts"]] == [*["functionResponse"] * 2, *["text"] * 2]

@@ -182,21 +182,22 @@ def _told(
     """The messages of a content of the user; all but the first are marked as more of it."""
     messages: list[Message] = []
     said: list[Part] = []
-    answered: set[str] = set()
+    answered: list[Any] = []
     for at, part in enumerate(parts):
         place = f"{where}, part {at}"
         raw = content["parts"][at]
         if "functionResponse" not in part:
             said.append(noted(told_part(part, place), raw))
             continue
-        named = given_id(mapping(part["functionResponse"], place))
-        if named in answered and not said and messages:
+        response = mapping(part["functionResponse"], place)
+        # Only with an id it is the same response that comes again; without one it answers another call.
+        if given_id(response) and response in answered and not said and messages:
             messages[-1] = _with_repeated(messages[-1], rest(mapping(raw, place), _NONE, place))
             continue
         if said:
             messages.append(_message("user", said, content, _more(kept, messages)))
             said = []
-        answered |= {named} if named is not None else set()
+        answered.append(response)
         result, failed = result_of(part, ids[index, at], place)
         message = _message("tool", [noted(result, raw, failed=failed)], content, _more(kept, messages))
         messages.append(_failed(message) if failed else message)

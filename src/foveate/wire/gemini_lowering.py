@@ -72,9 +72,20 @@ class _Content:
     original: Message | None = None
 
     @property
-    def is_answer(self) -> bool:
-        """Whether the content is nothing but responses."""
-        return all("functionResponse" in part for part in self.parts)
+    def takes_responses(self) -> bool:
+        """Whether further responses may join."""
+        return self._responses > 0
+
+    def add_responses(self, parts: list[dict[str, Any]]) -> None:
+        """Add responses behind those that are there: the provider refuses them behind anything else."""
+        responses = self._responses
+        self.parts[responses:responses] = [part for part in parts if "functionResponse" in part]
+        self.parts.extend(part for part in parts if "functionResponse" not in part)
+
+    @property
+    def _responses(self) -> int:
+        """How many responses the content begins with."""
+        return next((at for at, part in enumerate(self.parts) if "functionResponse" not in part), len(self.parts))
 
     def as_sent(self) -> dict[str, Any]:
         """The content in its form."""
@@ -125,9 +136,9 @@ def _answer(contents: list[_Content], before: Message | None, message: Message, 
     """Add the response to a call of an original; all of an exchange stand in one content, unless they came apart."""
     original = is_original(message)
     parts = _original_parts(message, lowering) if original else _response_parts(message, lowering)
-    last = contents[-1] if contents and contents[-1].role == "user" and contents[-1].is_answer else None
+    last = contents[-1] if contents and contents[-1].role == "user" and contents[-1].takes_responses else None
     if last is not None and (not original or last.original is None or _came_together(before, message)):
-        last.parts.extend(parts)
+        last.add_responses(parts)
         return
     contents.append(_Content("user", parts, message if original else None))
 
@@ -215,8 +226,8 @@ def _original_parts(message: Message, lowering: _Lowering) -> list[dict[str, Any
         inner = part.get("functionResponse")
         if not isinstance(inner, dict) or not all(is_acceptable(part_of(one) or {}) for one in result.attachments):
             return _response_parts(message, lowering)
-        repeated = [dict(one.raw) for one in result.media if isinstance(one, Opaque)]
-        return [{**part, "functionResponse": {**inner, "name": name or inner["name"]}}, *repeated]
+        repeated = [one.raw for one in result.media if isinstance(one, Opaque)]
+        return [_renamed(one, name or inner["name"]) for one in (part, *repeated)]
     parts: list[dict[str, Any]] = []
     for one in message.parts:
         raw = part_as_it_came(one, role)
@@ -227,6 +238,11 @@ def _original_parts(message: Message, lowering: _Lowering) -> list[dict[str, Any
         elif (made := _said(one, [*message.calls], lowering) if role == "assistant" else _told(one)) is not None:
             parts.append(made)
     return parts
+
+
+def _renamed(part: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A part with a response, under the name that its call is sent with."""
+    return {**part, "functionResponse": {**part["functionResponse"], "name": name}}
 
 
 def is_acceptable(raw: Mapping[str, Any]) -> bool:
