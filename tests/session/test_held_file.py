@@ -230,7 +230,8 @@ def test_what_is_held_comes_behind_what_another_machine_wrote(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is lost, calls are rebuilt byte for byte under a number of their own, and the log says what changed."""
-    session = Session.open(url, "a", budget=4_000, system="Be brief.")
+    system = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
+    session = Session.open(url, "a", budget=4_000, system=system)
     monkeypatch.setattr(draining.Drainer, "start", lambda _drainer: None)
     with locked(url):
         session.append(user("mine"), hold=True)
@@ -249,6 +250,7 @@ def test_what_is_held_comes_behind_what_another_machine_wrote(
     assert numbers(session) == [1, 2, 3, 4]
     assert session.call(2).payload == theirs.payload
     assert session.call(3).payload == view.payload
+    assert session.call(3).to("anthropic") == view.to("anthropic")
     assert codes(session) == ["store_failed", "held_moved"]
     moved = next(event.body for event in session.events if getattr(event.body, "code", "") == "held_moved")
     assert isinstance(moved, DiagnosticRecorded)

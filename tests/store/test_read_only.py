@@ -232,5 +232,6 @@ def test_a_chat_that_could_not_be_kept_is_refused_at_once(file: Path) -> None:
     assert len(said) == 6
     for way, (code, text) in said.items():
         assert code == (503 if way.startswith("http") else 1)
-        assert "can only be read" in text and "name another `store`, such as a copy" in text
+        option = "--store" if way.startswith("chat") else "store"
+        assert "can only be read" in text and f"name another `{option}`, such as a copy" in text
         assert "answers:" not in text

@@ -10,6 +10,7 @@ import msgspec
 from foveate.budget.accounting import framing_tokens, message_tokens
 from foveate.budget.tokens import TokenCounter
 from foveate.log.context import AgentContext
+from foveate.log.events import FramingSet
 from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.log.sections import CacheTier, ContextSection
 from foveate.log.state import AgentState
@@ -70,12 +71,18 @@ def framing_of(state: AgentState, counter: TokenCounter, known: SentPrefix | Non
 
 def _overridden(context: AgentContext, messages: tuple[Message, ...], counter: TokenCounter) -> Framing:
     """Messages that are sent as they are; what a model may call is no message, and stays."""
-    tools, form = context.tools, context.response_format
-    base = framing_tokens(counter, system=None, tools=tools, response_format=form)
+    alone = FramingSet(tools=context.tools, response_format=context.response_format)
+    return framing_around(messages, alone, counter)
+
+
+def framing_around(messages: tuple[Message, ...], around: FramingSet, counter: TokenCounter) -> Framing:
+    """The framing of a request that has no items, only messages that are sent as they are."""
+    system, tools, form = around.system, around.tools, around.response_format
+    base = framing_tokens(counter, system=system, tools=tools, response_format=form)
     tokens = base + sum(message_tokens(message, counter) for message in messages)
     return Framing(
-        system=None,
-        forms={},
+        system=system,
+        forms=dict(around.forms),
         tools=tools,
         response_format=form,
         before=messages,

@@ -11,7 +11,7 @@ from foveate.budget.profiles import DEFAULT_RULES, CacheRules
 from foveate.budget.tokens import TokenCounter
 from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext, Made
-from foveate.compiler.framing import framing_of
+from foveate.compiler.framing import Framing, framing_around, framing_of
 from foveate.compiler.reduction import Reduced
 from foveate.compiler.triggers import Decision
 from foveate.errors import ConfigError, LogError, UnknownReferenceError
@@ -29,7 +29,7 @@ from foveate.log.events import (
     ReductionRecorded,
 )
 from foveate.log.state import AgentState
-from foveate.views.projection import with_recalled
+from foveate.views.projection import Projection, with_recalled
 from foveate.views.projector import Projector
 from foveate.views.timeline import rearranged
 
@@ -94,7 +94,7 @@ def rebuilt(past: AgentContext, body: CallRecorded, projector: Projector) -> Com
         projection,
         Made(
             strategy=body.strategy,
-            framing=framing_of(state, projector.counter, projection.prefix),
+            framing=_framing_of(state, body, projector.counter, projection),
             before=before,
             requested=requested,
             reduced=Reduced(items, body.stages, proposed),
@@ -113,6 +113,12 @@ def rebuilt(past: AgentContext, body: CallRecorded, projector: Projector) -> Com
     if body.marks and not 0 <= min(body.marks) <= max(body.marks) < len(view.messages):
         raise LogError(f"call {body.number} was recorded with cache marks behind messages that it does not have")
     return replace(view, number=body.number, tokens=body.tokens, predicted_cached=body.predicted_cached, record=body)
+
+
+def _framing_of(state: AgentState, body: CallRecorded, counter: TokenCounter, projection: Projection) -> Framing:
+    if body.override is not None and body.framing is not None:
+        return framing_around(body.override, body.framing, counter)
+    return framing_of(state, counter, projection.prefix)
 
 
 def _is_of_recall(body: Body) -> bool:

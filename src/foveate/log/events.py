@@ -210,6 +210,8 @@ class CallRecorded(_Body, frozen=True, tag="call_recorded"):
     # What was sent instead of history and sections, and whether the compiler itself chose it.
     override: tuple[Message, ...] | None = None
     selected: bool = False
+    # What stood around the override, of a call that was moved behind what another writer appended.
+    framing: FramingSet | None = None
     # The rules of the cache, and the indices of messages behind which a provider that wants cache marks gets one.
     cache: CacheTerms | None = None
     marks: tuple[int, ...] = ()

@@ -24,6 +24,7 @@ from foveate.log.events import (
     Event,
     ExecutionEnded,
     ExecutionStarted,
+    FramingSet,
     MessageAppended,
     Pinned,
     RecallRecorded,
@@ -34,7 +35,7 @@ from foveate.log.events import (
     Unpinned,
     UsageReported,
 )
-from foveate.log.messages import Message, MessageMeta, text_message
+from foveate.log.messages import Message
 from foveate.log.router import AgentStep, DefaultRouter
 from foveate.views.projection import numbered
 from foveate.views.projector import Projector
@@ -117,9 +118,13 @@ class _Moving:
             if self._past is None:
                 raise LogError("the beginning of its log is gone")  # noqa: TRY301  said like what fails below
             view = rebuilt(self._past, body, self._past_projector)
-            system = view.system_prompt
-            before = [text_message("system", "system", system, MessageMeta(origin="system"))] if system else []
-            moved = msgspec.structs.replace(body, number=number, override=(*before, *view.messages))
+            around = FramingSet(
+                system=view.framing.system,
+                forms=view.framing.forms,
+                tools=view.framing.tools,
+                response_format=view.framing.response_format,
+            )
+            moved = msgspec.structs.replace(body, number=number, override=view.messages, framing=around)
             rebuilt(self._now, moved, self._projector)
         except LogError as error:
             self._numbers[body.number] = None
