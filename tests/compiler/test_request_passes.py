@@ -134,6 +134,21 @@ def test_a_pass_that_comes_later_is_asked_about_all_that_was_said() -> None:
     assert view.explain(json=True)["stages"][0]["name"] == "redact"
 
 
+def test_a_pass_that_comes_as_much_is_evicted_hides_what_was_evicted_before() -> None:
+    """The lines that digests quote were read when nobody took anything out of them."""
+    conf = exchange("a", "Read", f"rotation_key = '{KEY}'\n{lines(60)}", file_path="conf/vault.py")
+    session = session_of([user("Begin."), *conf, *work(8)], budget=8_000)
+    session.compile()
+    later = Session.from_events(load_events(session.dump()), budget=8_000, passes=(redact, *PASSES))
+    for number in range(4):
+        later.extend(exchange(f"e{number}", "Grep", lines(2), pattern="rotation_key"))
+    later.extend([*work(8), user("Go on.")])
+    view = later.compile()
+    assert any(body.trigger == "must" for body in view.proposed if isinstance(body, ReductionRecorded))
+    assert "rotation_key = '[redacted]'" in shown(view)
+    assert KEY not in shown(view)
+
+
 def test_what_comes_back_was_rewritten_too(tmp_path: Path) -> None:
     """Pins, recalled passages and the answers of the recall tool, in this process and in the next."""
     options = {"budget": 2_000, "passes": (redact, *PASSES), "tools": [RECALL_TOOL]}

@@ -127,7 +127,7 @@ def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
             message = ctx.said(order)
             if message.id in ledger.stale or message.id in ledger.retried:
                 continue
-            yield from evidence.lines(message, order)
+            yield from ctx.lines(order)
             room -= size_of(message)
             if room < 0:
                 # A log that was taken in at once: further back, what was only mentioned weighs nothing any more.
@@ -142,7 +142,7 @@ def _candidates(digest: Item, ctx: PassContext) -> Iterator[EvidenceLine]:
     for order in sorted(by_order):
         if ctx.said(order).id in ledger.stale or ctx.said(order).id in ledger.retried:
             continue
-        for line in evidence.lines(ctx.said(order), order):
+        for line in ctx.lines(order):
             if line.part in by_order[order]:
                 yield line
 

@@ -13,6 +13,7 @@ from foveate.errors import ConfigError
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.log.rewriting import Rewrite, rewrite_message
+from foveate.views.evidence import EvidenceLine, evidence_lines
 from foveate.views.ledger import Ledger
 from foveate.views.projection import Projection
 
@@ -144,6 +145,13 @@ class PassContext:
     def said(self, order: int) -> Message:
         """The message at a position of the log, as it was recorded or as request passes left it."""
         return self.rewritten.get(order) or self.shown.get(order) or self.timeline.message(order)
+
+    def lines(self, order: int) -> tuple[EvidenceLine, ...]:
+        """The lines of that message which name something."""
+        if order in self.rewritten:
+            # The index keeps the lines of what the log has, which does not know of the change yet.
+            return tuple(evidence_lines(self.rewritten[order], order))
+        return self.timeline.evidence.lines(self.said(order), order)
 
     @property
     def ledger(self) -> Ledger:
