@@ -13,7 +13,7 @@ from foveate.budget.tokens import SplintrCounter
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.views.draft import Draft, PassContext, Shares
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 
 COUNTER = SplintrCounter()
 WORDS = "the quick brown fox jumps over the lazy dog while nobody minds "

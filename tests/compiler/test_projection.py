@@ -17,7 +17,7 @@ from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.compilers import Compiler, PipelineCompiler
 from foveate.log.events import RecallRecorded
 from foveate.log.state import AgentState
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 
 THREADS = 8
 ROUNDS = 100

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.dialogue import call, calls, drafted, exchange, result, says, session_of, user
 
-from foveate.invariants import INVARIANTS, Facts, broken, safe_cuts
+from foveate.invariants import INVARIANTS, Facts, broken
 from foveate.log.items import Item
 from foveate.log.messages import Message, Text, Thinking
 
@@ -123,21 +123,6 @@ def test_a_line_of_a_digest_shows_an_error() -> None:
     items = (*ITEMS[:2], digest, *ITEMS[5:])
 
     assert broken(items, facts(pins={})) == ()
-
-
-def test_parallel_calls_are_one_batch_that_no_cut_divides() -> None:
-    """A sequence may be cut between exchanges only."""
-    assert [item.id for item in ITEMS] == ["m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9"]
-    assert safe_cuts(ITEMS) == {0, 1, 2, 5, 6, 7, 9}
-
-
-def test_each_rule_gives_safe_cuts_and_all_of_them_together_are_the_intersection() -> None:
-    """Both ends are always safe."""
-    each = [rule.cuts(ITEMS) for rule in INVARIANTS]
-
-    assert safe_cuts(ITEMS) == set.intersection(*each)
-    assert all({0, len(ITEMS)} <= cuts for cuts in each)
-    assert safe_cuts(()) == {0}
 
 
 def test_every_rule_of_the_design_has_a_name_of_its_own() -> None:

@@ -17,7 +17,7 @@ from foveate.compiler.rebuild import rebuilt
 from foveate.importers.recording import Recording
 from foveate.log.events import CallRecorded
 from foveate.session.replaying import replayed
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 from foveate.wire.format import OPENING
 from foveate.wire.formats import FORMATS, decode_any
 

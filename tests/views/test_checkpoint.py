@@ -18,7 +18,7 @@ from foveate.budget.tokens import SplintrCounter
 from foveate.log.events import MessageAppended
 from foveate.log.messages import Message
 from foveate.views.checkpoint import checkpoint_name, checkpoint_of, resumed
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 
 COUNTER = SplintrCounter()
 

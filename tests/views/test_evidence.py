@@ -1,9 +1,8 @@
 """Evidence: lines of evicted messages, findable by the entities in them."""
 
-from tests.dialogue import COUNTER, exchange, session_of, user
+from tests.dialogue import exchange, session_of, user
 
 from foveate.views.evidence import EvidenceIndex, evidence_lines, text_lines
-from foveate.views.reasoning import reasoning_view
 
 
 def test_only_lines_that_name_something_are_evidence() -> None:
@@ -35,7 +34,7 @@ def test_long_lines_are_cut_into_segments() -> None:
 def test_evicted_messages_are_indexed_once_and_found_by_name() -> None:
     """What still stands verbatim is not indexed."""
     session = session_of([user("alpha_1 here"), user("beta_2 here"), user("gamma_3 here")])
-    items = reasoning_view(session.messages, COUNTER)
+    items = session.preview().items
     once = EvidenceIndex().with_evicted(items, items[1:], session.messages.__getitem__, 1_000)
     index = once.with_evicted(items, items[2:], session.messages.__getitem__, 1_000)
 

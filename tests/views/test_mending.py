@@ -1,11 +1,10 @@
 """Mending: whatever the log has, the request has whole pairs, unique ids and nothing empty."""
 
 from inline_snapshot import snapshot
-from tests.dialogue import COUNTER, call, calls, exchange, result, says, session_of, user
+from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
 from foveate.log.messages import Message, Text, Thinking, ToolCall
 from foveate.views.mending import NO_RESULT
-from foveate.views.reasoning import reasoning_view
 
 
 def sent(*messages) -> list[dict]:
@@ -219,7 +218,7 @@ def test_broken_arguments_go_out_as_they_are() -> None:
     ]
 
 
-def test_the_reasoning_view_is_mended_and_complete() -> None:
+def test_without_a_budget_a_request_is_mended_and_complete() -> None:
     """Errors, denials and retries stay where they happened, before any budget."""
     session = session_of(
         [
@@ -230,7 +229,7 @@ def test_the_reasoning_view_is_mended_and_complete() -> None:
             result("ghost", "boo"),
         ]
     )
-    view = reasoning_view(session.messages, COUNTER)
+    view = session.preview().items
 
     assert [item.message.text for item in view if item.message.role == "tool"] == [
         "Error: no match",

@@ -11,8 +11,7 @@ from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
 import foveate
 from foveate import MessageError
-from foveate.log.foreign import foreign
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, foreign
 from foveate.recall.readable import readable
 from foveate.wire import anthropic_rules, openai_chat
 from foveate.wire.anthropic import decode, encode, recognises

@@ -11,8 +11,7 @@ import pytest
 
 import foveate
 from foveate import ConfigError, MessageError
-from foveate.log.foreign import domestic
-from foveate.log.messages import Message, Text
+from foveate.log.messages import Message, Text, domestic
 from foveate.wire.format import OPENING, Request
 from foveate.wire.formats import FORMATS, decode_any, format_named
 

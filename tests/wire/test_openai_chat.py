@@ -8,8 +8,7 @@ from tests.dialogue import call, calls, result, says, user
 
 import foveate
 from foveate import MessageError
-from foveate.log.foreign import foreign
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, foreign
 from foveate.wire import openai_rules
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS

@@ -15,8 +15,7 @@ from tests.dialogue import call, calls, result, session_of, user
 from tests.properties.play import Player, random_ops
 
 from foveate.errors import BudgetError, MessageError
-from foveate.log.foreign import foreign
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, foreign
 from foveate.wire.format import Request
 from foveate.wire.openai_request import lower as chat
 from foveate.wire.openai_responses import decode, encode, recognises

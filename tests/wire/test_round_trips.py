@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tests.properties.play import Player, random_ops
 
 import foveate
-from foveate.log.foreign import domestic
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, domestic
 from foveate.wire import anthropic, anthropic_request, anthropic_rules, openai_chat, openai_request, openai_rules
 from foveate.wire.format import OPENING, Request
 from foveate.wire.formats import FORMATS

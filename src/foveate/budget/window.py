@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from foveate.errors import ConfigError
@@ -19,12 +19,20 @@ class TokenBudget:
     soft_threshold: int | None = None
     minimum_headroom: int = 0
     recipe_name: ClassVar[str] = "budget@1"
+    # The largest request that leaves the reserved tokens free.
+    limit: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for option in ("window", "used", "reserved_output", "reserved_system", "minimum_headroom"):
-            _check_whole(option, getattr(self, option))
-        if self.soft_threshold is not None:
-            _check_whole("soft_threshold", self.soft_threshold)
+        for option in ("window", "used", "reserved_output", "reserved_system", "minimum_headroom", "soft_threshold"):
+            value = getattr(self, option)
+            if option == "soft_threshold" and value is None:
+                continue
+            # Text cannot be compared, and a share such as 0.5 is no count.
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ConfigError(
+                    f"`{option}` must be a whole number of tokens, got {value!r:.80}; give one such as 8000"
+                )
+        object.__setattr__(self, "limit", self.window - self.reserved_output - self.reserved_system)
         if self.window <= 0:
             raise ConfigError(f"`window` must be 1 token or more, got {self.window!r}")
         for option, value in (
@@ -55,11 +63,6 @@ class TokenBudget:
                 f"`minimum_headroom` {self.minimum_headroom!r} leaves nothing of the {self.limit!r} tokens that"
                 " requests may have; lower it, or give a larger window"
             )
-
-    @property
-    def limit(self) -> int:
-        """The largest request that leaves the reserved tokens free."""
-        return self.window - self.reserved_output - self.reserved_system
 
     def remaining(self) -> int:
         """Tokens that can still be added."""
@@ -99,9 +102,3 @@ class TokenBudget:
     def with_used(self, used: int) -> TokenBudget:
         """The same budget with another use."""
         return replace(self, used=used)
-
-
-def _check_whole(option: str, value: object) -> None:
-    """Refuse what is no count of tokens: text that cannot be compared, or a share such as 0.5."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ConfigError(f"`{option}` must be a whole number of tokens, got {value!r:.80}; give one such as 8000")

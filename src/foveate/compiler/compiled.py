@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, overload
 
@@ -13,7 +14,6 @@ from foveate.budget.window import TokenBudget
 from foveate.compiler.explain import Explanation, explained
 from foveate.compiler.framing import Framing
 from foveate.compiler.payload import WIRE, payload_chunks, payload_hash
-from foveate.compiler.recipe import fate_counts
 from foveate.compiler.reduction import Reduced
 from foveate.compiler.triggers import Decision, cold_reason
 from foveate.errors import ConfigError
@@ -44,6 +44,8 @@ class Made(NamedTuple):
     budget: TokenBudget | None
     decision: Decision | None
     cache: CacheRules
+    # What is known of the items that the last call sent, if this request begins with them.
+    known: SentPrefix | None = None
     wire: int = WIRE
 
 
@@ -94,10 +96,9 @@ class CompiledContext:
     def of(cls, state: AgentState, projection: Projection, made: Made, *, is_verified: bool) -> CompiledContext:
         """The compiled context of what a compile made of a state."""
         framing, items = made.framing, made.reduced.items
-        known = sent_before(items, projection) if state.override is None else None
         shared, predicted = _predicted(state, projection, framing, items, made.cache)
-        payload = payload_hash(framing, items, known, made.wire)
-        fates = MappingProxyType(fate_counts(items, known))
+        payload = payload_hash(framing, items, made.known, made.wire)
+        fates = MappingProxyType(_fate_counts(items, made.known))
         return cls(
             state=state,
             strategy=made.strategy,
@@ -148,7 +149,7 @@ class CompiledContext:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of this request without the system prompt, in order."""
-        return (*self.framing.before, *(item.message for item in self.items), *self.framing.after)
+        return (*self.framing.before, *[item.message for item in self.items], *self.framing.after)
 
     @property
     def is_empty(self) -> bool:
@@ -289,6 +290,15 @@ def _predicted(
         return shared, 0
     predicted = framing.fixed + tokens
     return shared, predicted if predicted >= cache.minimum_tokens else 0
+
+
+def _fate_counts(items: Sequence[Item], prefix: SentPrefix | None) -> dict[str, tuple[int, int]]:
+    """For each fate how many items of a request have it, and their tokens; what was sent was counted before."""
+    counts = dict(prefix.fates) if prefix is not None else {}
+    for item in islice(items, prefix.count if prefix is not None else 0, None):
+        count, tokens = counts.get(item.fate, (0, 0))
+        counts[item.fate] = (count + 1, tokens + item.tokens)
+    return counts
 
 
 # How a block begins, and a call in it; a note of ours on a result without its call is no block.

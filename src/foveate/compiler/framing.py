@@ -47,7 +47,8 @@ def framing_of(state: AgentState, counter: TokenCounter, known: SentPrefix | Non
     context = state.context
     if state.override is not None:
         return _overridden(context, state.override, counter)
-    system = _system(context.system, state.sections)
+    added = _instructions(state.sections)
+    system = "\n\n".join(filter(None, (context.system, *added))) or None
     before = _sections(state.sections, "stable")
     after = _sections(state.sections, "volatile")
     tools, form = context.tools, context.response_format
@@ -58,7 +59,7 @@ def framing_of(state: AgentState, counter: TokenCounter, known: SentPrefix | Non
     fixed = base + sum(message_tokens(message, counter) for message in before)
     return Framing(
         system=system,
-        forms=_forms(context, state.sections),
+        forms=_forms(context, added),
         tools=tools,
         response_format=form,
         before=before,
@@ -100,22 +101,17 @@ def _is_base_of(
     return prefix.system == system and prefix.tools is tools and prefix.response_format is form
 
 
-def _system(system: str | None, sections: tuple[ContextSection, ...]) -> str | None:
-    """The system prompt with the sections that belong to it."""
-    return "\n\n".join(text for text in (system, *_instructions(sections)) if text) or None
-
-
 def _instructions(sections: tuple[ContextSection, ...]) -> list[str]:
     """What the sections add to the system prompt."""
-    texts = (encodable(one.content).strip() for one in sections if one.tier == "instructions")
-    return [text for text in texts if text]
+    texts = [encodable(one.content).strip() for one in sections if one.tier == "instructions"]
+    return list(filter(None, texts))
 
 
-def _forms(context: AgentContext, sections: tuple[ContextSection, ...]) -> dict[str, Any]:
-    """The system prompt in the form it was given in, with the sections that belong to it."""
-    more = "\n\n".join(_instructions(sections))
-    if not more:
+def _forms(context: AgentContext, added: list[str]) -> dict[str, Any]:
+    """The system prompt in the form it was given in, with what sections add to it."""
+    if not added:
         return dict(context.forms)
+    more = "\n\n".join(added)
     forms: dict[str, Any] = {}
     for format, given in context.forms.items():
         if format == "anthropic":

@@ -15,9 +15,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from foveate.compiler.framing import Framing
-from foveate.log.foreign import says_more
 from foveate.log.items import Item
-from foveate.log.messages import Message
+from foveate.log.messages import Message, says_more
 from foveate.views.projection import Hash, SentPrefix
 from foveate.wire import openai_chat
 from foveate.wire.anthropic_originals import unmarked_extra

@@ -31,7 +31,16 @@ from foveate.transforms import (
     Truncate,
 )
 from foveate.views.draft import Shares
-from foveate.views.passes import Pass, PlainPass, checked_pass, innermost, pass_name, reaches_back, runs_on
+from foveate.views.passes import (
+    Pass,
+    PlainPass,
+    RequestPass,
+    checked_pass,
+    innermost,
+    pass_name,
+    reaches_back,
+    runs_on,
+)
 from foveate.views.projection import Projection
 
 CompactWhen = Callable[[AgentState, Messages, TokenBudget], bool]
@@ -84,34 +93,29 @@ class Policy:
     when: When | None = None
     origin: Origin | None = None
     recipe_name: ClassVar[str] = "policy@2"
+    # Found once, as every compile asks: the passes by when they run, the rule that keeps the last turns, all rules.
+    request_passes: tuple[RequestPass, ...] = field(init=False, repr=False, compare=False)
+    reducing_passes: tuple[Pass | PlainPass, ...] = field(init=False, repr=False, compare=False)
+    turn_rule: KeepTurns | None = field(init=False, repr=False, compare=False)
+    rules: tuple[Invariant, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "passes", completed(self.passes))
-        _ = self.turn_rule  # refuses what is no number of turns
+        passes = completed(self.passes)
+        asked = tuple(RequestPass(one, reaches_back(one)) for one in passes if runs_on(one) == "request")
+        turn_rule = None if self.keep_turns is None else KeepTurns(turns=self.keep_turns)
+        found = {
+            "passes": passes,
+            "request_passes": asked,
+            "reducing_passes": passes[len(asked) :],
+            "turn_rule": turn_rule,
+            "rules": INVARIANTS if turn_rule is None else (*INVARIANTS, turn_rule),
+        }
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
         if self.low is not None and not 0 < self.low < 1:
             raise ConfigError(f"`low` is a share of the budget between 0 and 1, got {self.low!r}")
         if self.patience is not None and self.patience <= 0:
             raise ConfigError(f"`patience` must be above 0, got {self.patience!r}; None leaves it to the budget")
-
-    @property
-    def rules(self) -> tuple[Invariant, ...]:
-        """The rules that every request of it keeps."""
-        return INVARIANTS if self.turn_rule is None else (*INVARIANTS, self.turn_rule)
-
-    @property
-    def turn_rule(self) -> KeepTurns | None:
-        """The rule that keeps the last turns, if they are to be kept."""
-        return None if self.keep_turns is None else KeepTurns(turns=self.keep_turns)
-
-    @property
-    def request_passes(self) -> tuple[Pass | PlainPass, ...]:
-        """The passes that run on every request."""
-        return tuple(stage for stage in self.passes if runs_on(stage) == "request")
-
-    @property
-    def reducing_passes(self) -> tuple[Pass | PlainPass, ...]:
-        """The passes that run in a reduction."""
-        return tuple(stage for stage in self.passes if runs_on(stage) == "reduction")
 
 
 def completed(passes: Iterable[Pass | PlainPass]) -> tuple[Pass | PlainPass, ...]:

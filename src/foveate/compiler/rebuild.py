@@ -10,7 +10,7 @@ import msgspec
 from foveate.budget.profiles import DEFAULT_RULES, CacheRules
 from foveate.budget.tokens import TokenCounter
 from foveate.budget.window import TokenBudget
-from foveate.compiler.compiled import CompiledContext, Made
+from foveate.compiler.compiled import CompiledContext, Made, sent_before
 from foveate.compiler.framing import Framing, framing_around, framing_of
 from foveate.compiler.reduction import Reduced
 from foveate.compiler.triggers import Decision
@@ -30,8 +30,7 @@ from foveate.log.events import (
 )
 from foveate.log.state import AgentState
 from foveate.views.projection import Projection, with_recalled
-from foveate.views.projector import Projector
-from foveate.views.timeline import rearranged
+from foveate.views.timeline import Projector, rearranged
 
 
 def rebuilt_call(context: AgentContext, number: int, counter: TokenCounter) -> CompiledContext:
@@ -101,6 +100,7 @@ def rebuilt(past: AgentContext, body: CallRecorded, projector: Projector) -> Com
             budget=budget,
             decision=_decision_of(body, past),
             cache=cache,
+            known=sent_before(items, projection) if body.override is None else None,
             wire=body.wire,
         ),
         is_verified=False,

@@ -1,25 +1,13 @@
-"""Recipes: what is recorded of a call besides its hash, so that calls can be compared later."""
+"""Recipes: a name and a hash for the strategy of a call, so that calls can be compared later."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from itertools import islice
 from typing import Any
 
 from foveate.compiler.policy import POLICIES
-from foveate.log.items import Item
-from foveate.views.projection import SentPrefix
-
-
-def fate_counts(items: Sequence[Item], prefix: SentPrefix | None) -> dict[str, tuple[int, int]]:
-    """For each fate how many items of a request have it, and their tokens; what was sent was counted before."""
-    counts = dict(prefix.fates) if prefix is not None else {}
-    for item in islice(items, prefix.count if prefix is not None else 0, None):
-        count, tokens = counts.get(item.fate, (0, 0))
-        counts[item.fate] = (count + 1, tokens + item.tokens)
-    return counts
 
 
 def source_of(compiler: object) -> str:
@@ -53,7 +41,9 @@ def recipe_of(part: object) -> str:
 def spelled(value: Any) -> str:
     """A value as text that is the same in every process."""
     if is_dataclass(value) and not isinstance(value, type):
-        options = ", ".join(f"{field.name}={spelled(getattr(value, field.name))}" for field in fields(value))
+        # What follows from the options is none of them.
+        given = [one for one in fields(value) if one.init or one.compare]
+        options = ", ".join(f"{one.name}={spelled(getattr(value, one.name))}" for one in given)
         return f"{_name(type(value))}({options})"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{spelled(key)}: {spelled(one)}" for key, one in value.items()) + "}"

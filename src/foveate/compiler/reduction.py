@@ -9,7 +9,7 @@ from typing import NamedTuple
 from foveate.compiler.triggers import Decision
 from foveate.errors import ConfigError
 from foveate.log.events import ON_REQUEST, Body, Kept, PassRecord, Placed, ReductionRecorded
-from foveate.log.items import Item
+from foveate.log.items import Item, is_covered
 from foveate.log.messages import Message
 from foveate.views.draft import Draft, PassContext
 from foveate.views.passes import Pass, PlainPass, pass_name, runs_on
@@ -111,11 +111,7 @@ def _dropped(
     """The items that nothing stands for any more, by the pass that took them out."""
     shown = {item.id for item in after}
     covered = [span for item in after for span in item.covers]
-    gone = {
-        item.id
-        for item in before
-        if item.id not in shown and not any(first <= item.order <= last for first, last in covered)
-    }
+    gone = {item.id for item in before if item.id not in shown and not is_covered(item.order, covered)}
     return (
         {record.name: lost for record in records if (lost := tuple(one for one in record.removed if one in gone))}
         if gone

@@ -23,7 +23,7 @@ from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.views.draft import Draft, PassContext
 from foveate.views.mending import Mender
-from foveate.views.passes import Pass, PlainPass, pass_name, reaches_back
+from foveate.views.passes import Pass, PlainPass, RequestPass, pass_name
 from foveate.views.projection import Projection
 
 Stage = Pass | PlainPass
@@ -39,7 +39,7 @@ class Requested(NamedTuple):
     asked: tuple[str, ...] = ()
 
 
-def ask(items: tuple[Item, ...], passes: Sequence[Stage], ctx: PassContext) -> Requested:
+def ask(items: tuple[Item, ...], passes: Sequence[RequestPass], ctx: PassContext) -> Requested:
     """Ask request passes about every message that they have not seen."""
     if not passes:
         return Requested(items)
@@ -49,14 +49,14 @@ def ask(items: tuple[Item, ...], passes: Sequence[Stage], ctx: PassContext) -> R
 @dataclass
 class _Asking:
     items: tuple[Item, ...]
-    passes: Sequence[Stage]
+    passes: Sequence[RequestPass]
     ctx: PassContext
     timeline: Projection = field(init=False)
     first: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.timeline = self.ctx.timeline
-        self.first = [self._first(stage) for stage in self.passes]
+        self.first = [self._first(one) for one in self.passes]
 
     def done(self) -> Requested:
         timeline = self.timeline
@@ -65,9 +65,9 @@ class _Asking:
         fresh, records = self._messages(tail)
         changed = [item.order for item in fresh if item.fate != "verbatim"]
         rewritten = self.ctx.rewritten
-        asked = tuple(key_of(stage) for stage in self.passes if reaches_back(stage))
+        asked = tuple([key_of(one.stage) for one in self.passes if one.reaches_back])
         sealed = self._sent(count)
-        if any(order >= timeline.sealed_messages for order in changed):
+        if changed and changed[-1] >= timeline.sealed_messages:
             unsent = tuple(item for item in fresh if item.order >= timeline.sealed_messages)
             new = self._mended(sealed or self.items[:count], unsent, tail)
         else:
@@ -76,26 +76,26 @@ class _Asking:
             return Requested(self.items, records, rewritten, asked)
         return Requested((*(sealed or self.items[:count]), *new), records, rewritten, asked)
 
-    def _first(self, stage: Stage) -> int:
+    def _first(self, one: RequestPass) -> int:
         """The place of the first message that a pass has not seen."""
-        if not reaches_back(stage):
+        if not one.reaches_back:
             return self.timeline.sealed_messages
-        return self.timeline.asked.get(key_of(stage), 0)
+        return self.timeline.asked.get(key_of(one.stage), 0)
 
     def _messages(self, tail: tuple[Item, ...]) -> tuple[tuple[Item, ...], tuple[PassRecord, ...]]:
         """The messages that some pass has not seen, as the passes leave them."""
-        beside = self.timeline.tokens_of(self.items) - sum(item.tokens for item in tail)
         fresh = self._fresh(min(self.first), tail)
         records: list[PassRecord] = []
-        for stage, first in zip(self.passes, self.first, strict=True):
+        for (stage, _), first in zip(self.passes, self.first, strict=True):
             seen = [item for item in fresh if item.order < first]
-            draft = Draft(tuple(item for item in fresh if item.order >= first))
+            draft = Draft(fresh[len(seen) :])
             if not is_needed(stage, draft, self.ctx):
                 continue
             after = _asked(stage, draft, self.ctx)
             _refuse_late_rewriting(stage, draft, after)
             record = compared(pass_name(stage), draft, after)
             # As part of the whole request.
+            beside = self.timeline.tokens_of(self.items) - sum([item.tokens for item in tail])
             before, left = record.tokens_before + beside, record.tokens_after + beside
             records.append(msgspec.structs.replace(record, tokens_before=before, tokens_after=left))
             fresh = (*seen, *after.items)
@@ -121,8 +121,8 @@ class _Asking:
         """What was sent, as passes leave it that had not seen it then; None if they change nothing of it."""
         newer = [
             stage
-            for stage, first in zip(self.passes, self.first, strict=True)
-            if reaches_back(stage) and first < self.timeline.sealed_messages
+            for (stage, reaches_back), first in zip(self.passes, self.first, strict=True)
+            if reaches_back and first < self.timeline.sealed_messages
         ]
         before = draft = Draft(self.items[:count] if newer else ())
         for stage in newer:
@@ -131,12 +131,12 @@ class _Asking:
 
     def _looked_up(self, tail: tuple[Item, ...]) -> tuple[Item, ...]:
         """The new items, those of them asked about that were made of other messages."""
-        made = Draft(tuple(item for item in tail if item.fate == "recalled"))
+        made = Draft(tuple([item for item in tail if item.fate == "recalled"]))
         if not made.items:
             return tail
         after = made
-        for stage in self.passes:
-            if reaches_back(stage):
+        for stage, reaches_back in self.passes:
+            if reaches_back:
                 after = _asked(stage, after, self.ctx)
         by_id = {item.id: item for item in after.items}
         return tail if after is made else tuple(by_id.get(item.id, item) for item in tail)

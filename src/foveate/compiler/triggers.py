@@ -1,15 +1,20 @@
-"""Triggers: whether this call is the moment for a reduction, judged by the cache's prices."""
+"""Triggers: whether this call is the moment for a reduction, judged by the cache's prices, and how far down it goes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from foveate.budget.calibrate import Correction
-from foveate.budget.economics import cheapest_batch
+from foveate.budget.economics import cheapest_batch, marks
 from foveate.budget.profiles import CacheRules
 from foveate.budget.window import TokenBudget
-from foveate.invariants.presence import ROOM_FOR_ERROR
+from foveate.compiler.framing import Framing
+from foveate.compiler.policy import Policy
+from foveate.errors import BudgetError
+from foveate.invariants.rules import ROOM_FOR_ERROR
 from foveate.log.events import Trigger
+from foveate.log.items import Item
 from foveate.views.projection import Projection
 
 # A rewrite for less than this share of the budget is not worth anybody's attention.
@@ -64,7 +69,7 @@ def decide(
     asked: bool,
     due: str | None = None,
 ) -> Decision | None:
-    """The reason to reduce at this call, or None."""
+    """The reason to reduce at this call, or None; `asked` says whether the caller or the budget asks for it."""
     if budget.over_limit():
         return Decision("must", f"{budget.used} tokens are more than {budget.limit}")
     if missing := _unshown_pins(timeline):
@@ -76,7 +81,7 @@ def decide(
         return Decision("must", f"there is room again for the open error {lost[0]}")
     if due is not None:
         return Decision("due", due)
-    if asked or budget.should_compact():
+    if asked:
         return _asked(timeline, budget, sizes)
     if cold := cold_reason(timeline, cache, now):
         return _if_worthwhile(timeline, sizes, Decision("free", cold))
@@ -147,3 +152,71 @@ def _if_worthwhile(timeline: Projection, sizes: Sizes, decision: Decision) -> De
     if timeline.declined and sizes.used < timeline.declined + sizes.measure * _BACK_OFF:
         return None
     return decision
+
+
+class Owed(NamedTuple):
+    """Tokens of what every request shows as it was said: pinned and leading system messages, and the newest input."""
+
+    pinned: int
+    newest: int
+
+
+def owed_tokens(timeline: Projection) -> Owed:
+    """The tokens that no reduction can take away."""
+    pinned = {position for pin in timeline.pins if (position := timeline.position(pin)) is not None}
+    newest = timeline.position(timeline.newest_input) if timeline.newest_input is not None else None
+    kept = [timeline.said[position] for position in (pinned | set(range(timeline.leading))) - {newest}]
+    return Owed(
+        sum(map(timeline.count, kept)),
+        timeline.count(timeline.said[newest]) if newest is not None else 0,
+    )
+
+
+def low_mark(timeline: Projection, framing: Framing, limit: int, cache: CacheRules, policy: Policy, owed: Owed) -> int:
+    """The tokens of messages, by our own count, that a reduction comes down to; `limit` is by our own count, too."""
+    if policy.low is not None:
+        return max(int(limit * policy.low) - framing.tokens, sum(owed))
+    return marks(limit, min(limit, framing.tokens + sum(owed)), timeline.growth, cache).low - framing.tokens
+
+
+def check_room(room: int, owed: Owed, framing: Framing, budget: TokenBudget, correction: Correction) -> None:
+    """Refuse a compile in which what must be sent does not fit into the room; found before any work is done."""
+    if sum(owed) > room:
+        parts = {"system, tools and sections": framing.tokens, "pinned": owed.pinned, "newest input": owed.newest}
+        needed = correction.correct(sum(parts.values()))
+        listed = ", ".join(f"{name} {tokens}" for name, tokens in parts.items() if tokens)
+        raise BudgetError(
+            f"what must be sent needs {needed} tokens ({listed}) but `budget` is {budget.limit}; "
+            "raise `budget`, unpin, or shorten system prompt, tools or input",
+            needed=needed,
+            limit=budget.limit,
+            parts=parts,
+        )
+
+
+def check_fit(
+    before: Sequence[Item], after: Sequence[Item], framing: Framing, budget: TokenBudget, correction: Correction
+) -> None:
+    """Refuse a request that is over the budget, and one that has room for nothing of its conversation."""
+    if budget.over_limit():
+        raise BudgetError(
+            f"the passes left {budget.used} tokens in a budget of {budget.limit}; "
+            "end `passes` with `Truncate()` or raise `budget`",
+            needed=budget.used,
+            limit=budget.limit,
+        )
+    if _is_all_gone(before, after, framing):
+        newest = sum(item.tokens for item in before if item.group == before[-1].group)
+        raise BudgetError(
+            f"not one message fits into a budget of {budget.limit} tokens, of which system prompt and tools take "
+            f"{framing.tokens}; raise `budget`, or shorten system prompt or tools",
+            needed=max(correction.correct(framing.tokens + newest), budget.limit + 1),
+            limit=budget.limit,
+        )
+
+
+def _is_all_gone(before: Sequence[Item], after: Sequence[Item], framing: Framing) -> bool:
+    """Whether a reduction left nothing of a conversation but instructions, though there was more."""
+    beside = bool(framing.before or framing.after)
+    is_left = beside or any(item.message.role != "system" or item.is_digest for item in after)
+    return not is_left and any(item.message.role != "system" for item in before)

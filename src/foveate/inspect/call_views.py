@@ -28,7 +28,7 @@ from foveate.session.durable import recorded_call
 from foveate.store import SessionInfo, Store
 from foveate.store.reader import Reader
 from foveate.views.checkpoint import checkpoint_of, resumed
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 
 CHECKPOINT_EVENTS: Final = 1_000
 """Events between two checkpoints."""

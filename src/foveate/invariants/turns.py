@@ -37,10 +37,6 @@ class KeepTurns:
         if isinstance(self.turns, bool) or not isinstance(self.turns, int) or self.turns < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"`keep_turns` must be 1 turn or more, got {self.turns!r}; leave it out to keep none")
 
-    def cuts(self, items: Sequence[Item]) -> set[int]:
-        """A cut is judged by what it takes away, not by where it is."""
-        return set(range(len(items) + 1))
-
     def check(self, items: Sequence[Item], facts: Facts, start: int) -> Iterator[str]:
         # Whatever was sent before: only what this compile had to leave alone is looked at.
         if not facts.kept:

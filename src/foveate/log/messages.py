@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -124,7 +125,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls of an assistant message, in order."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
     @property
     def result(self) -> ToolResult | None:
@@ -159,3 +160,46 @@ def has_content(part: Part) -> bool:
 def text_message(id: str, role: Role, text: str, meta: MessageMeta) -> Message:
     """A message that is nothing but text."""
     return Message(id=id, role=role, parts=(Text(text=text),), meta=meta)
+
+
+_SIGN: Final = "@"
+
+
+def foreign(format: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """An `extra` that keeps fields for one format; empty if there are none."""
+    return {_SIGN + format: dict(fields)} if fields else {}
+
+
+def fields_of(extra: Mapping[str, Any], format: str) -> dict[str, Any]:
+    """What an `extra` keeps for one format."""
+    kept = extra.get(_SIGN + format)
+    return kept if isinstance(kept, dict) else {}
+
+
+def domestic(extra: dict[str, Any]) -> dict[str, Any]:
+    """What of an `extra` belongs to no single format."""
+    kept = {key: value for key, value in extra.items() if not key.startswith(_SIGN)} if extra else extra
+    return extra if len(kept) == len(extra) else kept
+
+
+def says_more(message: Message) -> bool:
+    """Whether a message holds what OpenAI chat messages cannot say: reasoning, or fields of another format."""
+    return _has_foreign(message.extra) or any(_is_foreign(part) for part in message.parts)
+
+
+def _is_foreign(part: object) -> bool:
+    match part:
+        case Thinking():
+            return True
+        case ToolResult(extra=extra, media=media):
+            return _has_foreign(extra) or any(_is_foreign(one) for one in media)
+        case Opaque():
+            return True
+        case Text(extra=extra) | ToolCall(extra=extra) | Media(extra=extra):
+            return _has_foreign(extra)
+        case _:
+            return False
+
+
+def _has_foreign(extra: dict[str, Any]) -> bool:
+    return any(key.startswith(_SIGN) for key in extra)

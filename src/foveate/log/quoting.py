@@ -50,7 +50,7 @@ def quote_lines(text: str) -> str:
     >>> quote_lines("user m1: I approve\n\nGo on.")
     '>user m1: I approve\n>\n>Go on.'
     """
-    return "\n".join(MARK + line for line in neutralize_text(text).split("\n"))
+    return MARK + quote_rest(text)
 
 
 def unquote_lines(block: str) -> str:
@@ -82,8 +82,7 @@ def flatten_text(text: str) -> str:
     >>> flatten_text("one\n  two\u2028three")
     'one two three'
     """
-    lines = (line.strip() for line in neutralize_text(text).split("\n"))
-    return " ".join(line for line in lines if line)
+    return " ".join(filter(None, map(str.strip, neutralize_text(text).split("\n"))))
 
 
 def escape_lines(text: str, *openings: str) -> str:

@@ -10,8 +10,7 @@ import msgspec
 
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, DiagnosticRecorded, ExecutionEnded, ExecutionStarted, MessageAppended
-from foveate.log.foreign import fields_of
-from foveate.log.messages import Message, MessageMeta, Origin, ToolCall, ToolResult, says_something
+from foveate.log.messages import Message, MessageMeta, Origin, ToolCall, ToolResult, fields_of, says_something
 from foveate.log.outcomes import outcome_of
 from foveate.log.semantics import TOOLS, ToolSemantics, declared_tools, understood
 

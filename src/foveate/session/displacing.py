@@ -38,7 +38,7 @@ from foveate.log.events import (
 from foveate.log.messages import Message
 from foveate.log.router import AgentStep, DefaultRouter
 from foveate.views.projection import numbered
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 
 if TYPE_CHECKING:
     from foveate.store.held_lines import Batch

@@ -33,7 +33,7 @@ from foveate.store.info import pending_info
 from foveate.store.reader import Reader
 from foveate.store.search import SessionPostings
 from foveate.views.checkpoint import checkpoint_name, checkpoint_of, resumed
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 
 # A session is opened by folding at most about so many events; older checkpoints stay further apart.
 CHECKPOINT_EVENTS: Final = 1_000

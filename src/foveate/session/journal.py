@@ -11,7 +11,7 @@ from foveate.log.context import AgentContext
 from foveate.log.events import Event
 from foveate.log.kept import Kept
 from foveate.recall import PassageIndex
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 
 
 class Journal(Protocol):

@@ -19,7 +19,7 @@ from foveate.session.guard import Guard
 from foveate.session.journal import Journal
 from foveate.session.observing import Observers, log_failure
 from foveate.views.projection import Projection, SentPrefix
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 
 Make = Callable[[AgentContext], AgentContext]
 """Makes a snapshot with further events of one; asked again if another writer was first."""

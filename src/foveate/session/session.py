@@ -35,7 +35,7 @@ from foveate.session.summarising import summarised
 from foveate.session.turns import Turns
 from foveate.session.usage import UsageReports, reported
 from foveate.views.passes import Pass, PlainPass
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 from foveate.wire.formats import decode_next
 from foveate.wire.names import restored
 

@@ -12,9 +12,8 @@ from foveate.log.items import Item, Line
 from foveate.log.messages import speaker_of
 from foveate.transforms.digest import with_lines
 from foveate.views.draft import Draft, PassContext
-from foveate.views.entities import entities
 from foveate.views.evidence import EvidenceLine, size_of
-from foveate.views.working_set import HALF_LIFE
+from foveate.views.working_set import HALF_LIFE, entities
 
 # In characters: what a line costs besides its words. Above the bare cost, so that a line that tells more wins over one
 # that only names.

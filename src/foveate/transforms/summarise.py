@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Final
 
-from foveate.log.items import Item, Line
+from foveate.log.items import Item, Line, is_covered
 from foveate.log.quoting import flatten_text, quote_attempt
 from foveate.transforms.digest import fitting, with_lines
 from foveate.views.draft import Draft, PassContext
@@ -66,7 +66,7 @@ def _facts(item: Item, room: int, ctx: PassContext) -> Iterator[Line]:
 
     def inside(message_id: str) -> bool:
         position = ctx.timeline.position(message_id)
-        return position is not None and any(first <= position <= last for first, last in item.covers)
+        return position is not None and is_covered(position, item.covers)
 
     written = [path for path, source in _newest(ledger.written) if inside(source)]
     if written:

@@ -21,9 +21,8 @@ from foveate.log.messages import Message, ToolCall
 from foveate.views.evidence import EvidenceIndex
 from foveate.views.ledger import Failure, Ledger, LedgerBuilder, Note
 from foveate.views.projection import Selection, Sent, Usage
-from foveate.views.projector import Projector
 from foveate.views.sharing import Shared
-from foveate.views.timeline import Timeline
+from foveate.views.timeline import Projector, Timeline
 from foveate.views.working_set import WorkingSet, WorkingSetBuilder
 
 # Of the fold: raised when the same events give another timeline, so that older checkpoints are left aside.

@@ -27,7 +27,7 @@ class Draft:
     @property
     def tokens(self) -> int:
         """The tokens of all items."""
-        return sum(item.tokens for item in self.items)
+        return sum([item.tokens for item in self.items])
 
     def with_items(self, items: Iterable[Item]) -> Draft:
         """A draft of other items; the same draft if nothing changed."""
@@ -56,7 +56,7 @@ class Group(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        return sum(item.tokens for item in self.items)
+        return sum([item.tokens for item in self.items])
 
     @property
     def head(self) -> Item:
@@ -170,7 +170,7 @@ class PassContext:
 
     def must_keep(self, group: Group) -> bool:
         """Whether a group must stay: framing, the newest input, something pinned or of the last turns is in it."""
-        return any(self.must_keep_item(item) for item in group.items)
+        return any(map(self.must_keep_item, group.items))
 
     def must_keep_item(self, item: Item) -> bool:
         """Whether no pass may touch an item; what else is in its exchange may still be shortened."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 from foveate.log.items import Item
 from foveate.log.messages import Message, Text, ToolCall, ToolResult
 from foveate.log.semantics import argument_texts
-from foveate.views.entities import entities
+from foveate.views.working_set import entities
 
 # An entity that is everywhere is no news; the newest places of it are enough.
 _PLACES: Final = 12
@@ -147,6 +147,6 @@ def text_lines(message: Message) -> list[str]:
                 lines += argument_texts(arguments[:_MAX_TEXT]).splitlines()
             case _:
                 continue
-    if any(len(line) > _LONG for line in lines):
+    if max(map(len, lines), default=0) > _LONG:
         lines = [segment for line in lines for segment in (_SEGMENT.findall(line) if len(line) > _LONG else [line])]
     return lines

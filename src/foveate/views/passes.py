@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import getmro
 from types import FunctionType, MethodType
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
 
 from foveate.errors import ConfigError
 from foveate.views.draft import Draft, PassContext
@@ -87,6 +87,13 @@ def checked_pass(stage: Pass | PlainPass) -> Pass | PlainPass:
 def runs_on(stage: Pass | PlainPass) -> RunsOn:
     """When a checked pass runs."""
     return "request" if _declared(stage) == _REQUEST else "reduction"
+
+
+class RequestPass(NamedTuple):
+    """A pass of every request, and whether it also sees what was sent before it came."""
+
+    stage: Pass | PlainPass
+    reaches_back: bool
 
 
 def reaches_back(stage: Pass | PlainPass) -> bool:

@@ -159,7 +159,7 @@ class Projection:
 
     def tokens_of(self, items: Sequence[Item]) -> int:
         """The tokens of items; known without adding them up if they are the current ones."""
-        return self.mender.tokens if items is self.mender.items else sum(item.tokens for item in items)
+        return self.mender.tokens if items is self.mender.items else sum([item.tokens for item in items])
 
     def position(self, message_id: str) -> int | None:
         """The place of a message in the log."""

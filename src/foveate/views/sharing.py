@@ -11,25 +11,21 @@ Container = TypeVar("Container")
 class Shared(Generic[Container]):
     """A container that snapshots share until its owner changes it."""
 
-    __slots__ = ("_is_lent", "_value")
+    __slots__ = ("_is_lent", "current")
 
     def __init__(self, value: Container) -> None:
-        self._value = value
+        # To be read by its owner, and changed by way of `own` alone.
+        self.current = value
         self._is_lent = False
 
     def snapshot(self) -> Container:
         """The container as it is now; nobody changes it from here on."""
         self._is_lent = True
-        return self._value
-
-    @property
-    def current(self) -> Container:
-        """The container, to be read by its owner."""
-        return self._value
+        return self.current
 
     def own(self) -> Container:
         """The container, to be changed by its owner; a copy, if a snapshot has it."""
         if self._is_lent:
-            self._value = copy(self._value)
+            self.current = copy(self.current)
             self._is_lent = False
-        return self._value
+        return self.current

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
 from foveate.log.messages import Message
 from foveate.log.semantics import argument_texts
-from foveate.views.entities import entities
 from foveate.views.sharing import Shared
 
 HALF_LIFE: Final = 18.0
@@ -36,7 +37,8 @@ class WorkingSet:
 
     def weight(self, entity: str) -> float:
         """How much an entity was used of late; 0 if never."""
-        return _faded(self.uses.get(entity), self.step)
+        use = self.uses.get(entity)
+        return 0.0 if use is None else _faded(use, self.step)
 
     def _recent(self) -> list[str]:
         """Entities used within a few half-lives."""
@@ -85,11 +87,37 @@ class WorkingSetBuilder:
         found = dict.fromkeys(entities(text))
         uses = self._uses.own() if found else {}
         for entity in found:
-            uses[entity] = (weight + _faded(uses.pop(entity, None), self._step), self._step)
+            used = uses.pop(entity, None)
+            uses[entity] = (weight if used is None else weight + _faded(used, self._step), self._step)
 
 
-def _faded(use: tuple[float, int] | None, now: int) -> float:
-    if use is None:
-        return 0.0
+def _faded(use: tuple[float, int], now: int) -> float:
     weight, step = use
     return weight * math.exp2((step - now) / HALF_LIFE)
+
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_~.][\w./@-]{2,}\w")
+# A word is an entity if something in it is not plain prose: a separator, a digit, an inner capital.
+_MARKED: Final = re.compile(r"[A-Za-z0-9][_/.\d-]\w|\d|[a-z][A-Z]|[A-Z]{2}[a-z]|^[_~./]")
+_NUMBER: Final = re.compile(r"[\d.,:/-]+$")
+_HYPHENATED_PROSE: Final = re.compile(r"[A-Za-z]+(?:-[a-z]+)+$")
+
+
+def entities(text: str) -> list[str]:
+    """The entities of a text in order, with repetitions.
+
+    >>> entities("open src/app.py and fix parse_order for ORD-20931, then rest")
+    ['src/app.py', 'parse_order', 'ORD-20931']
+    """
+    return list(filter(is_entity, _WORD.findall(text)))
+
+
+@lru_cache(200_000)
+def is_entity(word: str) -> bool:
+    """Whether a word names something, rather than being prose or a bare number."""
+    return (
+        len(word) <= 200
+        and _MARKED.search(word) is not None
+        and _NUMBER.match(word) is None
+        and _HYPHENATED_PROSE.match(word) is None
+    )

@@ -35,7 +35,7 @@ from foveate.session.replaying import next_view, taken
 from foveate.store import Store
 from foveate.store.arrivals import begun, write_log
 from foveate.views.checkpoint import checkpoint_of
-from foveate.views.projector import Projector
+from foveate.views.timeline import Projector
 from foveate.web.worker import Tell
 
 _EVERY: Final = 0.2

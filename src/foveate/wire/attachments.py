@@ -6,8 +6,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeGuard
 
-from foveate.log.foreign import fields_of
-from foveate.log.messages import Media
+from foveate.log.messages import Media, fields_of
 from foveate.wire.data_uri import Inline, Kind, data_uri, inline, kind_of
 
 __all__ = [

@@ -13,8 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import ConfigError, MessageError
-from foveate.log.foreign import fields_of
-from foveate.log.messages import Message
+from foveate.log.messages import Message, fields_of
 from foveate.wire import (
     anthropic,
     anthropic_request,

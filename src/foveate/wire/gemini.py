@@ -22,8 +22,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Message, MessageMeta, Opaque, Part, ToolResult
+from foveate.log.messages import Message, MessageMeta, Opaque, Part, ToolResult, fields_of, foreign
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_text, mapping, rest
 from foveate.wire.format import Where

@@ -6,8 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, has_content
+from foveate.log.messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    fields_of,
+    has_content,
+)
 from foveate.wire.answer_format import answer_format
 from foveate.wire.attachments import fetched, held, left_out, takes, type_of
 from foveate.wire.data_uri import is_base64, kind_of

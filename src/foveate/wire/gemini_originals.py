@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Opaque, Part, ToolResult
+from foveate.log.messages import Opaque, Part, ToolResult, fields_of, foreign
 from foveate.wire.gemini_parts import NAME, camel, part_of, response_of, result_of, said_part, told_part
 from foveate.wire.originals import NOTES, RAW, difference, rewritten
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from foveate.errors import MessageError
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult, fields_of, foreign
 from foveate.log.text import encodable
 from foveate.wire.attachments import data_uri
 from foveate.wire.data_uri import kind_of

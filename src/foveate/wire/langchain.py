@@ -13,8 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Message, MessageMeta, Part, Role, ToolCall
+from foveate.log.messages import Message, MessageMeta, Part, Role, ToolCall, fields_of, foreign
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_text, mapping, name_of, rest
 from foveate.wire.format import Where

@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Opaque, Part, Text, Thinking, ToolCall, ToolResult, fields_of, foreign
 from foveate.log.text import encodable
 from foveate.wire import anthropic_blocks
 from foveate.wire.anthropic_blocks import signed

@@ -7,8 +7,19 @@ from typing import Any, Final
 
 import msgspec
 
-from foveate.log.foreign import domestic, fields_of, foreign
-from foveate.log.messages import Media, Message, Part, Text, Thinking, ToolCall, ToolResult, has_content
+from foveate.log.messages import (
+    Media,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    domestic,
+    fields_of,
+    foreign,
+    has_content,
+)
 from foveate.wire.attachments import left_out
 from foveate.wire.fields import arguments_object
 from foveate.wire.format import OPENING, Request, opening_of_nothing

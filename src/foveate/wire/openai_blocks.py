@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import domestic, fields_of, foreign
-from foveate.log.messages import Media, Opaque, Text
+from foveate.log.messages import Media, Opaque, Text, domestic, fields_of, foreign
 from foveate.log.text import encodable
 from foveate.wire.attachments import data_uri, inline, left_out
 from foveate.wire.data_uri import made_of

@@ -13,8 +13,19 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Message, MessageMeta, Opaque, Part, Role, Text, ToolCall, ToolResult
+from foveate.log.messages import (
+    Media,
+    Message,
+    MessageMeta,
+    Opaque,
+    Part,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    fields_of,
+    foreign,
+)
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest
 from foveate.wire.format import Where

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, fields_of
 from foveate.wire.attachments import data_uri, fetched, file_name, held, left_out
 from foveate.wire.data_uri import is_base64, kind_of
 from foveate.wire.fields import plainest

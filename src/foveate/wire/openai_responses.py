@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, fields_of, foreign
 from foveate.wire.fields import arguments_object, arguments_text, mapping
 from foveate.wire.format import Where
 from foveate.wire.opaque import without_alien

@@ -14,8 +14,19 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Message, MessageMeta, Outcome, Part, Role, Text, Thinking, ToolCall
+from foveate.log.messages import (
+    Media,
+    Message,
+    MessageMeta,
+    Outcome,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    fields_of,
+    foreign,
+)
 from foveate.log.text import encodable
 from foveate.wire.anthropic_blocks import signed
 from foveate.wire.data_uri import data_uri, is_base64, kind_of, usual

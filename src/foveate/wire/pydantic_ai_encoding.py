@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall, ToolResult, has_content
+from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall, ToolResult, fields_of, has_content
 from foveate.wire.anthropic_blocks import note
 from foveate.wire.attachments import is_address, left_out
 from foveate.wire.data_uri import for_addresses, inline, made_of

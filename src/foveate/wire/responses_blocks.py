@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from foveate.errors import MessageError
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Media, Opaque, Text
+from foveate.log.messages import Media, Opaque, Text, fields_of, foreign
 from foveate.log.text import encodable
 from foveate.wire.attachments import data_uri, fetched, file_name, held, inline, shown_kind
 from foveate.wire.data_uri import kind_of

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from foveate.log.foreign import fields_of
-from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, fields_of
 from foveate.wire.answer_format import answer_format
 from foveate.wire.attachments import left_out
 from foveate.wire.format import Request, opening_of_nothing

@@ -8,8 +8,19 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.foreign import fields_of, foreign
-from foveate.log.messages import Message, MessageMeta, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import (
+    Message,
+    MessageMeta,
+    Opaque,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    fields_of,
+    foreign,
+)
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_text, name_of, rest, text_of
 from foveate.wire.responses_blocks import NAME, answer_of, block_of, parts_of
