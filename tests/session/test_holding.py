@@ -14,7 +14,7 @@ from foveate import Session, StoreError
 from foveate.budget.tokens import counter_for
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, Event, MessageAppended, Pinned
-from foveate.session import keeper
+from foveate.session.commit import EventWriter
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def held_files(path: Path) -> list[Path]:
     return sorted(path.with_name(f"{path.name}.held").glob("*.jsonl"))
 
 
-def test_a_keeper_without_a_journal_holds_nothing() -> None:
-    kept = keeper.Keeper(AgentContext())
-    kept.commit(lambda context: context.with_events([Pinned(message_id="m1")]), hold=True)
-    assert kept.close(counter_for(None))
+def test_a_writer_without_a_journal_holds_nothing() -> None:
+    writer = EventWriter(AgentContext())
+    writer.commit(lambda context: context.with_events([Pinned(message_id="m1")]), hold=True)
+    assert writer.close(counter_for(None))

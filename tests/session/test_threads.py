@@ -18,7 +18,7 @@ from foveate.compiler.compilers import PipelineCompiler
 from foveate.log.events import CallRecorded, Event
 from foveate.log.messages import MessageMeta, text_message
 from foveate.session import durable
-from foveate.session.turns import Turns
+from foveate.session.beside import Turns
 from foveate.store import Store
 
 store_url = engines.store_url

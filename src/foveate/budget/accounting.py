@@ -151,9 +151,9 @@ def request_tokens(message: Message, counter: TokenCounter) -> int:
 
     Each request of a run repeats them and the newest ones alone are sent, so only those beside a prompt count.
     """
-    request = fields_of(message.extra, "pydantic-ai").get("request")
+    request = fields_of(message.extra, "pydantic-ai").get("request") if message.role == "user" else None
     instructions = request.get("instructions") if isinstance(request, dict) else None
-    return counter.count(instructions) if message.role == "user" and isinstance(instructions, str) else 0
+    return counter.count(instructions) if isinstance(instructions, str) else 0
 
 
 def _sent(part: Part) -> Iterator[Mapping[str, Any]]:

@@ -25,8 +25,7 @@ from foveate.log.quoting import quote_lines
 from foveate.log.sections import ContextSection
 from foveate.log.text import encodable
 from foveate.session import Session
-from foveate.session.beside import run_beside
-from foveate.session.turns import Turns
+from foveate.session.beside import Turns, run_beside
 from foveate.views.draft import part_of
 from foveate.wire.format import Request
 

@@ -17,8 +17,7 @@ from foveate.errors import BudgetError, FoveateError
 from foveate.log.events import CallRecorded, DiagnosticRecorded, MessageAppended, Tagged
 from foveate.log.messages import Message
 from foveate.session import Session
-from foveate.session.beside import run_beside
-from foveate.session.turns import Turns
+from foveate.session.beside import Turns, run_beside
 from foveate.store.location import located
 from foveate.store.summaries import MODEL_ALIAS
 from foveate.wire.formats import decode_any

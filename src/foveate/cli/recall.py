@@ -50,7 +50,7 @@ def recall_command(
 def _recalled(found: Material, reference: str, lines: tuple[int, int] | None, query: str | None) -> str:
     # Not on top: `--help` and other commands need not wait for it.
     from foveate.session import Session
-    from foveate.session.answering import given_back
+    from foveate.session.reading import given_back
 
     if reference.startswith("artifact://") and found.store is not None:
         # Not on top: `--help` and other commands need not wait for it.

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from foveate.compiler.triggers import Decision
 from foveate.errors import ConfigError
 from foveate.log.events import ON_REQUEST, Body, Kept, PassRecord, Placed, ReductionRecorded
-from foveate.log.items import Item, is_covered
+from foveate.log.items import Item
 from foveate.log.messages import Message
+from foveate.transforms.digest import is_covered
 from foveate.views.draft import Draft, PassContext
 from foveate.views.passes import Pass, PlainPass, pass_name, runs_on
 

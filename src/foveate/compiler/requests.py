@@ -8,7 +8,7 @@ it. A pass that comes to a session later is asked about all that was said before
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import msgspec
@@ -43,26 +43,29 @@ def ask(items: tuple[Item, ...], passes: Sequence[RequestPass], ctx: PassContext
     """Ask request passes about every message that they have not seen."""
     if not passes:
         return Requested(items)
-    return _Asking(items, passes, ctx).done()
+    timeline = ctx.timeline
+    first = [
+        timeline.asked.get(key_of(stage), 0) if reaches_back else timeline.sealed_messages
+        for stage, reaches_back in passes
+    ]
+    return _Asking(items, passes, first, ctx).done()
 
 
 @dataclass
 class _Asking:
     items: tuple[Item, ...]
     passes: Sequence[RequestPass]
+    # The place of the first message that each of them has not seen.
+    first: Sequence[int]
     ctx: PassContext
-    timeline: Projection = field(init=False)
-    first: list[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.timeline = self.ctx.timeline
-        self.first = [self._first(one) for one in self.passes]
 
     def done(self) -> Requested:
-        timeline = self.timeline
+        timeline = self.ctx.timeline
         count = timeline.mender.sealed
         tail = self.items[count:]
         fresh, records = self._messages(tail)
+        if not records and not any(reaches_back for _, reaches_back in self.passes):
+            return Requested(self.items)
         changed = [item.order for item in fresh if item.fate != "verbatim"]
         rewritten = self.ctx.rewritten
         asked = tuple([key_of(one.stage) for one in self.passes if one.reaches_back])
@@ -75,12 +78,6 @@ class _Asking:
         if sealed is None and new is tail:
             return Requested(self.items, records, rewritten, asked)
         return Requested((*(sealed or self.items[:count]), *new), records, rewritten, asked)
-
-    def _first(self, one: RequestPass) -> int:
-        """The place of the first message that a pass has not seen."""
-        if not one.reaches_back:
-            return self.timeline.sealed_messages
-        return self.timeline.asked.get(key_of(one.stage), 0)
 
     def _messages(self, tail: tuple[Item, ...]) -> tuple[tuple[Item, ...], tuple[PassRecord, ...]]:
         """The messages that some pass has not seen, as the passes leave them."""
@@ -95,7 +92,7 @@ class _Asking:
             _refuse_late_rewriting(stage, draft, after)
             record = compared(pass_name(stage), draft, after)
             # As part of the whole request.
-            beside = self.timeline.tokens_of(self.items) - sum([item.tokens for item in tail])
+            beside = self.ctx.timeline.tokens_of(self.items) - sum([item.tokens for item in tail])
             before, left = record.tokens_before + beside, record.tokens_after + beside
             records.append(msgspec.structs.replace(record, tokens_before=before, tokens_after=left))
             fresh = (*seen, *after.items)
@@ -107,13 +104,14 @@ class _Asking:
     def _fresh(self, first: int, tail: tuple[Item, ...]) -> tuple[Item, ...]:
         """The messages from a place on, as they were recorded."""
         known = {item.order: item for item in tail if item.fate == "verbatim"}
-        timeline = self.timeline
+        timeline = self.ctx.timeline
         fresh: list[Item] = []
         if first < timeline.sealed_messages:
             timeline.prefetch(range(first, timeline.sealed_messages))
         for order in range(first, timeline.message_count):
-            message, item = timeline.message(order), known.get(order)
-            tokens = item.tokens if item is not None and item.message is message else timeline.count(message)
+            item = known.get(order)
+            message = timeline.message(order) if item is None else item.message
+            tokens = timeline.count(message) if item is None else item.tokens
             fresh.append(Item(id=message.id, message=message, tokens=tokens, order=order, group=message.id))
         return tuple(fresh)
 
@@ -122,7 +120,7 @@ class _Asking:
         newer = [
             stage
             for (stage, reaches_back), first in zip(self.passes, self.first, strict=True)
-            if reaches_back and first < self.timeline.sealed_messages
+            if reaches_back and first < self.ctx.timeline.sealed_messages
         ]
         before = draft = Draft(self.items[:count] if newer else ())
         for stage in newer:

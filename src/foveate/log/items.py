@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -79,11 +78,3 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_digest(self) -> bool:
         """Whether the item stands for a stretch of the past, not for one message."""
         return bool(self.covers)
-
-
-def is_covered(order: int, ranges: Iterable[tuple[int, int]]) -> bool:
-    """Whether a position of the log lies in one of some ranges."""
-    for first, last in ranges:  # noqa: SIM110  a generator for each item of each reduction takes longer
-        if first <= order <= last:
-            return True
-    return False

@@ -68,34 +68,39 @@ COMPILING_AGENT: ContextVar[str] = ContextVar("foveate_compiling_agent", default
 
 def log_compile(view: CompiledContext) -> None:
     """One debug line for a compile; silent unless the user enables the logger "foveate"."""
-    _log(
-        "DEBUG",
-        "compiled call {} of {}: agent {}, strategy {}, system_prompt_length {}, {} tokens ({} cached), {} items, "
-        "sections {}, stages {}",
-        view.number,
-        view.state.context.session,
-        COMPILING_AGENT.get(),
-        view.strategy,
-        len(view.system_prompt or ""),
-        view.tokens,
-        view.predicted_cached,
-        len(view.items),
-        [section.name for section in view.sections],
-        [record.name for record in view.records],
-    )
+    logger = _logger()
+    if logger is not None:
+        logger.log(
+            "DEBUG",
+            "compiled call {} of {}: agent {}, strategy {}, system_prompt_length {}, {} tokens ({} cached), {} items, "
+            "sections {}, stages {}",
+            view.number,
+            view.state.context.session,
+            COMPILING_AGENT.get(),
+            view.strategy,
+            len(view.system_prompt or ""),
+            view.tokens,
+            view.predicted_cached,
+            len(view.items),
+            [section.name for section in view.sections],
+            [record.name for record in view.records],
+        )
 
 
 def log_failure(session_id: str, error: Exception) -> None:
     """One warning for something that could not be written."""
-    _log("WARNING", "session {}: {}", session_id, error)
+    logger = _logger()
+    if logger is not None:
+        logger.log("WARNING", "session {}: {}", session_id, error)
 
 
-def _log(level: str, message: str, *values: object) -> None:
-    # Loguru takes longer to import than all of Foveate: who wants to listen has imported it.
+def _logger() -> Any:
+    """Loguru's logger, if it was imported: that takes longer than all of Foveate, and every listener has done it."""
     loguru = sys.modules.get("loguru")
-    if loguru is not None:
-        _disable_once(loguru.logger)
-        loguru.logger.log(level, message, *values)
+    if loguru is None:
+        return None
+    _disable_once(loguru.logger)
+    return loguru.logger
 
 
 _disabled = False

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from foveate.compiler.compiled import CompiledContext
+from foveate.errors import ConfigError, FoveateError
 from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
 from foveate.log.events import Event
 from foveate.log.messages import Message, MessageMeta, text_message
+from foveate.recall import excerpt
 from foveate.session import records
-from foveate.session.answering import answer_recall, given_back
-from foveate.session.keeper import Keeper
-from foveate.session.means import Means
+from foveate.session.commit import EventWriter
+from foveate.session.options import Means
 from foveate.views.conversation import conversation_view
 from foveate.views.projection import Projection
 
@@ -24,12 +27,12 @@ class ReadableSession:
     What is in the log can be read while another thread appends to it, or waits for a store.
     """
 
-    _keeper: Keeper
+    _writer: EventWriter
     _means: Means
 
     def call(self, number: int) -> CompiledContext:
         """Call `number` as it was sent, folded from the events recorded for it; nothing is decided again."""
-        return self._keeper.rebuilt(number, self._means.counter)
+        return self._writer.rebuilt(number, self._means.counter)
 
     @property
     def id(self) -> str:
@@ -59,7 +62,7 @@ class ReadableSession:
     @property
     def pins(self) -> tuple[str, ...]:
         """Ids of the messages that every request shows verbatim."""
-        with self._keeper.guard:
+        with self._writer.guard:
             return tuple(self._projection().pins)
 
     def dump(self) -> bytes:
@@ -68,8 +71,8 @@ class ReadableSession:
 
     def recall(self, reference: str, *, lines: tuple[int, int] | None = None, query: str | None = None) -> str:
         """The content behind a reference such as "m17": whole, some of its lines, or the lines that match a query."""
-        if reference.startswith("artifact://") and self._keeper.journal is not None:
-            text = self._keeper.journal.artifact(reference)
+        if reference.startswith("artifact://") and self._writer.journal is not None:
+            text = self._writer.journal.artifact(reference)
             return given_back(text_message(reference, "tool", text, MessageMeta()), lines, query)
         return given_back(self._known(reference), lines, query)
 
@@ -79,11 +82,51 @@ class ReadableSession:
 
     @property
     def _context(self) -> AgentContext:
-        return self._keeper.context
+        return self._writer.context
 
     def _projection(self) -> Projection:
-        return self._keeper.projection(self._means.counter)
+        return self._writer.projection(self._means.counter)
 
     def _known(self, message_id: str) -> Message:
-        with self._keeper.guard:
+        with self._writer.guard:
             return records.known(self._context, self._projection(), message_id)
+
+
+def given_back(message: Message, lines: tuple[int, int] | None, query: str | None) -> str:
+    """The content of a message: whole, some of its lines, or the lines that match a query."""
+    if lines is not None and [type(one) for one in lines] != [int, int]:
+        raise ConfigError(f"`lines` is a first and a last line number, got {lines!r}")
+    if query is not None and not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(f"`query` is text, got {query!r}")
+    return excerpt(message, lines=lines, query=query)
+
+
+def answer_recall(session: ReadableSession, arguments: str | Mapping[str, Any]) -> str:
+    """The text that answers a call of the recall tool."""
+    try:
+        asked = msgspec.json.decode(arguments) if isinstance(arguments, str | bytes) else dict(arguments)
+    except (msgspec.DecodeError, RecursionError, UnicodeError, TypeError, ValueError) as error:
+        return f"recall: the arguments are not a JSON object ({error}); give one with `reference`"
+    reference = asked.get("reference") if isinstance(asked, dict) else None
+    if not isinstance(reference, str):
+        return f"recall: `reference` must be a reference such as m17, got {reference!r}"
+    lines = asked.get("lines")
+    if lines is not None and _lines(lines) is None:
+        return f"recall: `lines` must be a first and a last line number, got {lines!r}"
+    try:
+        return session.recall(reference.strip(), lines=_lines(lines), query=_query(asked))
+    except FoveateError as error:
+        return f"recall: {error}"
+
+
+def _lines(value: object) -> tuple[int, int] | None:
+    match value:
+        case [int() as first, int() as last] | {"start": int() as first, "end": int() as last}:
+            return first, last
+        case _:
+            return None
+
+
+def _query(asked: Mapping[str, Any]) -> str | None:
+    value = asked.get("query")
+    return value if isinstance(value, str) and value.strip() else None

@@ -10,21 +10,23 @@ import msgspec
 from msgspec import UNSET
 
 from foveate.budget.profiles import ModelProfile, known_profile
+from foveate.budget.tokens import TokenCounter
 from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.summaries import SummaryRequest
+from foveate.compiler.summaries import Summarizer, SummaryRequest, refused
 from foveate.errors import ConfigError, EmptyRequestError, MessageError, UnknownModelError, UnknownReferenceError
 from foveate.log.context import AgentContext
 from foveate.log.events import (
+    Body,
     CacheTerms,
     CallRecorded,
     DiagnosticRecorded,
     FramingSet,
     RecallRecorded,
+    SummaryRecorded,
     Tagged,
     Unpinned,
 )
 from foveate.log.messages import Message
-from foveate.log.router import AgentStep, Router
 from foveate.log.sections import ContextSection, contain_section
 from foveate.log.state import AgentState
 from foveate.log.text import encodable, own_copy
@@ -178,6 +180,24 @@ def summary_failed(text: str, request: SummaryRequest) -> DiagnosticRecorded:
     return DiagnosticRecorded(code="summary_failed", phase="summarise", text=text, subject=str(request.through))
 
 
+async def summarised(summarizer: Summarizer, request: SummaryRequest, timeout: float, counter: TokenCounter) -> Body:
+    """The summary that a summarizer wrote, or the diagnostic that says why there is none."""
+    # Only who has a summarizer pays for the event loop's import.
+    import asyncio  # noqa: PLC0415
+
+    try:
+        text = encodable(str(await asyncio.wait_for(summarizer.summarise(request), timeout) or ""))
+    except TimeoutError:
+        return summary_failed(f"{summarizer.name} gave no summary within {timeout:g} s", request)
+    except Exception as error:  # noqa: BLE001  a summary that fails must not cost the call
+        return summary_failed(f"{summarizer.name} failed: {error!r}", request)
+    tokens = counter.count(text)
+    problem = refused(text, tokens, request)
+    if problem is not None:
+        return summary_failed(f"{summarizer.name}: {problem}", request)
+    return SummaryRecorded(text=text, through=request.through, summarizer=summarizer.name, tokens=tokens)
+
+
 @dataclass(frozen=True, slots=True)
 class WindowUnknown:
     """The compiler of a session whose model nobody here knows: all of it can be read, but no request be made."""
@@ -306,28 +326,13 @@ def unpinned(timeline: Projection, message_id: str) -> Unpinned:
     return Unpinned(message_id=message_id)
 
 
-class Routing:
-    """Puts messages into a log, also once more if another writer was first; `ids` are theirs then."""
-
-    def __init__(self, router: Router, step: AgentStep, projection: Callable[[], Projection]) -> None:
-        self.ids: list[str] = []
-        self._router, self._step, self._projection = router, step, projection
-
-    def __call__(self, context: AgentContext) -> AgentContext:
-        """The context with the messages."""
-        refuse_known_ids(self._step.messages, self._projection)
-        after = self._router.route(context, self._step)
-        # Now: once they are written, the older of very many may have left memory.
-        self.ids = [after.log.message(place).id for place in range(context.message_count, after.message_count)]
-        return after
-
-
-def refuse_known_ids(messages: tuple[Message, ...], projection: Callable[[], Projection]) -> None:
+def refuse_known_ids(messages: tuple[Message, ...], projection: Projection) -> None:
     """Raise a `MessageError` if an id of these messages is in the log already."""
-    given = [(index, message.id) for index, message in enumerate(messages) if message.id]
     seen: set[str] = set()
-    for index, message_id in given:
-        if message_id in seen or projection().position(message_id) is not None:
+    for index, message_id in enumerate(message.id for message in messages):
+        if not message_id:
+            continue
+        if message_id in seen or projection.position(message_id) is not None:
             raise MessageError(f"message {index}: `id` {message_id!r} is in the log already; leave it empty")
         if numbered(message_id) is not None:
             raise MessageError(f"message {index}: `id` {message_id!r} looks like one of ours; leave it empty")

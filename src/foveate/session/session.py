@@ -19,20 +19,16 @@ from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.compilers import Compiler
 from foveate.compiler.policy import CompactWhen, Policy
 from foveate.compiler.summaries import Summarizer, pending_summary
-from foveate.errors import ConflictError
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, ErrorResolved, Event, FramingSet, Pinned
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
 from foveate.session import records
-from foveate.session.journal import Journal
-from foveate.session.keeper import Keeper, Make, attempts
-from foveate.session.means import Attempt, Means
+from foveate.session.beside import Turns, run_beside
+from foveate.session.commit import EventWriter, Journal, Make
 from foveate.session.observing import log_compile
-from foveate.session.options import Options
+from foveate.session.options import Attempt, Means, Options
 from foveate.session.reading import ReadableSession
-from foveate.session.summarising import summarised
-from foveate.session.turns import Turns
 from foveate.session.usage import UsageReports, reported
 from foveate.views.passes import Pass, PlainPass
 from foveate.views.timeline import Projector
@@ -116,7 +112,7 @@ class Session(ReadableSession):
         self._usage = UsageReports()
         # Whose summary is being written; only one at a time.
         self._turns = Turns()
-        self._keeper = Keeper(AgentContext(session=session_id))
+        self._writer = EventWriter(AgentContext(session=session_id))
         # What a preview showed is what `compile` sends, if nothing happened in between.
         self._previewed: Attempt | None = None
         self._frame(records.framing(system, tools, response_format, self._means.framing.model), given=True)
@@ -164,8 +160,8 @@ class Session(ReadableSession):
         chosen = records.continued_options(context, options)
         is_same = all(chosen.get(name) is options.get(name) for name in ("model", "compiler"))
         session = begun if begun is not None and is_same else cls(**chosen)
-        keeper = Keeper(context, journal, projector)
-        session._go_on(keeper, chosen, keeps_model="model" not in options)  # noqa: SLF001  it is one of this class
+        writer = EventWriter(context, journal, projector)
+        session._go_on(writer, chosen, keeps_model="model" not in options)  # noqa: SLF001  it is one of this class
         return session
 
     def __enter__(self) -> Self:
@@ -176,13 +172,13 @@ class Session(ReadableSession):
 
     def close(self) -> bool:
         """Let go of the store; whether all of the log is in it. A session in memory has nothing to let go of."""
-        with self._keeper.guard:
-            return self._keeper.close(self._means.counter)
+        with self._writer.guard:
+            return self._writer.close(self._means.counter)
 
     @property
     def held_in(self) -> str | None:
         """Where events wait to be written, in words; None if the store has them all."""
-        return self._keeper.journal.held_in if self._keeper.journal is not None else None
+        return self._writer.journal.held_in if self._writer.journal is not None else None
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
@@ -201,31 +197,32 @@ class Session(ReadableSession):
         nothing: they are held in a file beside it, written once it can be, and the log says so.
         """
         raws = list(messages)  # Before anybody waits: an iterable may take its time.
-        with self._keeper.guard:
+        with self._writer.guard:
             decoded = restored(decode_next(raws, self._context.messages, format), self._means.originals)
             step = AgentStep(messages=tuple(decoded), time=records.moment("time", time))
-            self._commit(routing := records.Routing(self._router, step, self._projection), hold=hold)
-            return routing.ids
+            before = self._append(partial(self._routed, step), hold=hold)
+            log, places = self._context.log, range(before.message_count, self._context.message_count)
+            return [log.message(place).id for place in places]
 
     def next_execution(self, *, time: float | None = None) -> None:
         """End the running turn: its tool traffic is history from here on."""
-        with self._keeper.guard:
-            self._commit(partial(self._router.next_execution, time=records.moment("time", time)))
+        with self._writer.guard:
+            self._append(partial(self._router.next_execution, time=records.moment("time", time)))
 
     def pin(self, message_id: str) -> None:
         """Show a message verbatim in every request from here on, even if it was reduced before."""
-        with self._keeper.guard:
+        with self._writer.guard:
             self._known(message_id)
             self.record(Pinned(message_id=message_id))
 
     def unpin(self, message_id: str) -> None:
         """Let a message be reduced again."""
-        with self._keeper.guard:
+        with self._writer.guard:
             self.record(records.unpinned(self._projection(), message_id))
 
     def resolve(self, message_id: str) -> None:
         """Settle a failed tool execution: it needs no place of its own any more."""
-        with self._keeper.guard:
+        with self._writer.guard:
             self._known(message_id)
             self.record(ErrorResolved(message_id=message_id))
 
@@ -244,7 +241,7 @@ class Session(ReadableSession):
         counted as input, cached or not, and `cached_tokens` those of them that were read from the cache.
         """
         found = reported(usage, input_tokens, cached_tokens)
-        with self._keeper.guard:
+        with self._writer.guard:
             self.note(*self._usage.bodies(found, call, self._projection(), self._means.reserved))
 
     def reframe(
@@ -259,40 +256,40 @@ class Session(ReadableSession):
         """Change what frames the messages, from the next call on; what is left out stays as it is."""
         profile, name = (model, model.name) if isinstance(model, ModelProfile) else (None, model)
         changes = {"system": system, "tools": tools, "response_format": response_format, "model": name}
-        with self._keeper.guard:
+        with self._writer.guard:
             self._frame(records.reframed(self._context, changes), profile, hold=hold)
 
     def use(self, policy: str | Policy, *, compact_when: CompactWhen | None = None) -> None:
         """Reduce by another policy from the next call on; a session without a budget refuses it."""
-        with self._keeper.guard:
+        with self._writer.guard:
             self._means.choose(policy, compact_when)
 
     def narrow(self, most: int | None) -> None:
         """Send at most so many tokens from the next call on, if the budget allows more; None takes it back."""
-        with self._keeper.guard:
+        with self._writer.guard:
             self._means.narrow(most)
 
     def tag(self, *, call: int | None = None, **tags: str) -> None:
         """Tag the session, or one call of it: an experiment, an arm, an outcome. An empty value takes a tag off."""
-        with self._keeper.guard:
+        with self._writer.guard:
             self.record(records.tagged(call, tags, self._projection().calls))
 
     def record(self, *bodies: Body, time: float | None = None) -> None:
         """Append events; subscribers are told."""
         records.moment("time", time)
-        with self._keeper.guard:
-            self._commit(lambda context: context.with_events(bodies, time=time))
+        with self._writer.guard:
+            self._append(partial(AgentContext.with_events, bodies=bodies, time=time))
 
     def note(self, *bodies: Body, time: float | None = None) -> None:
         """Like `record`, but a store that cannot be written costs nothing: it gets them once it can be."""
         records.moment("time", time)
-        with self._keeper.guard:
-            self._commit(partial(AgentContext.with_events, bodies=bodies, time=time), hold=True)
+        with self._writer.guard:
+            self._append(partial(AgentContext.with_events, bodies=bodies, time=time), hold=True)
 
     def refresh(self) -> int:
         """Take in what other writers appended since; returns how many events that were."""
-        with self._keeper.guard:
-            events = self._keeper.refresh()
+        with self._writer.guard:
+            events = self._writer.refresh()
             self._means.follow(records.framing_of(self._context))
             return len(events)
 
@@ -310,8 +307,9 @@ class Session(ReadableSession):
         with ExitStack() as stack:
             done = [stack.enter_context(around(self)) for around in tuple(self._around)]
             records.moment("now", now)
-            with self._keeper.guard:
-                view = self._recorded(now, beside)
+            with self._writer.guard:
+                # What another writer said first belongs into the request.
+                view = self._writer.retried(partial(self._recorded, now, beside))
             self._usage.last_call = view.number
             log_compile(view)
             for tell in done:
@@ -327,7 +325,7 @@ class Session(ReadableSession):
     ) -> CompiledContext:
         """The request that `compile` would give, with nothing recorded."""
         beside = records.beside(sections, override)
-        with self._keeper.guard:
+        with self._writer.guard:
             self._previewed = self._attempted(now, beside)
             return self._previewed.view
 
@@ -339,9 +337,6 @@ class Session(ReadableSession):
         Several at once take turns, so that no summary is written twice. Observers are told in another thread. Whatever
         goes wrong with a summary, the call proceeds with the digest that needs no model, and a diagnostic says so.
         """
-        # Only who compiles in an event loop pays for its import.
-        from foveate.session.beside import run_beside  # noqa: PLC0415
-
         sections = tuple(sections)
         compiled = partial(self.compile, now=now, sections=sections)
         if self._summarizer is None:
@@ -349,7 +344,7 @@ class Session(ReadableSession):
         async with self._turns:
             request = pending_summary(await run_beside(self.preview, now=now, sections=sections))
             if request is not None:
-                written = await summarised(self._summarizer, request, timeout, self._means.counter)
+                written = await records.summarised(self._summarizer, request, timeout, self._means.counter)
                 await run_beside(self.note, written, time=now)
             return await run_beside(compiled)
 
@@ -357,7 +352,7 @@ class Session(ReadableSession):
 
     def subscribe(self, observer: Callable[[Event], None]) -> Callable[[], None]:
         """Call `observer` with every event from here on, in any thread; it may append events. Returns a way to stop."""
-        return self._keeper.observers.add(observer)
+        return self._writer.observers.add(observer)
 
     def around_compile(self, around: AroundCompile) -> None:
         """Run every compile inside a context manager, which gets a function to be told the view with."""
@@ -365,53 +360,58 @@ class Session(ReadableSession):
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    def _go_on(self, keeper: Keeper, chosen: Mapping[str, Any], *, keeps_model: bool) -> None:
-        """Go on from the snapshot of a keeper, framed as its log was left or as is `chosen` now."""
-        context, means = keeper.context, self._means
+    def _go_on(self, writer: EventWriter, chosen: Mapping[str, Any], *, keeps_model: bool) -> None:
+        """Go on from the snapshot of a writer, framed as its log was left or as is `chosen` now."""
+        context, means = writer.context, self._means
         recorded = records.framing_of(context)
         model = (recorded if keeps_model else means.framing).model
         given = records.framing(chosen["system"], chosen["tools"], chosen["response_format"], model)
-        self._keeper = keeper
-        if keeper.journal is not None:
-            means.search_in(keeper.journal.index())
+        self._writer = writer
+        if writer.journal is not None:
+            means.search_in(writer.journal.index())
         means.follow(given)
         if not context.length or given != recorded:
             make = partial(AgentContext.with_events, bodies=[msgspec.structs.replace(given, given=True)])
-            self._commit(make, retry=False, hold=True)
+            self._commit(make, hold=True)
 
     def _frame(
         self, framing: FramingSet, profile: ModelProfile | None = None, *, given: bool = False, hold: bool = False
     ) -> None:
         self._means.adopt(framing, profile)
         bodies = [msgspec.structs.replace(framing, given=given)]
-        self._commit(partial(AgentContext.with_events, bodies=bodies), hold=hold)
+        self._append(partial(AgentContext.with_events, bodies=bodies), hold=hold)
 
-    def _commit(self, make: Make, *, retry: bool = True, hold: bool = False) -> AgentContext:
-        """Commit what `make` makes; who calls this is inside the guard, or has the session alone."""
+    def _routed(self, step: AgentStep, context: AgentContext) -> AgentContext:
+        """The context with the messages of a step."""
+        if any(message.id for message in step.messages):
+            records.refuse_known_ids(step.messages, self._projection())
+        return self._router.route(context, step)
+
+    def _append(self, make: Make, *, hold: bool = False) -> AgentContext:
+        """Commit what `make` makes, of what another writer appended first too; returns the snapshot before.
+
+        The thread that calls this is inside the guard, or has the session alone.
+        """
+        return self._writer.retried(partial(self._commit, make, hold=hold))
+
+    def _commit(self, make: Make, *, hold: bool) -> AgentContext:
         try:
-            return self._keeper.commit(make, retry=retry, hold=hold)
+            return self._writer.commit(make, hold=hold)
         finally:
             # Another writer may have framed the session anew.
             self._means.follow(records.framing_of(self._context))
 
     def _recorded(self, now: float | None, beside: records.Beside) -> CompiledContext:
-        self._keeper.check_open()
-        for wait in attempts(self.id):
-            attempt, self._previewed = self._attempted(now, beside), None
-            found, view = attempt.found, attempt.view
-            bodies = (*found, *view.proposed, records.call_record(view, found, beside, self._means.recipe))
-            try:
-                # Only now: a compile that fails leaves the log as it was.
-                self._commit(partial(AgentContext.with_events, bodies=bodies, time=now), retry=False, hold=True)
-                self._keeper.offer(view.prefix)
-                place = self._keeper.place
-                self._keeper.save(self._means.counter)
-            except ConflictError:
-                # What another writer said belongs into the request.
-                wait()
-                continue
-            return replace(view, recorded_in=place)
-        raise AssertionError("attempts raise when they are used up")
+        """The view of the log as it stands, with its call recorded; a compile that fails leaves the log as it was."""
+        self._writer.check_open()
+        attempt, self._previewed = self._attempted(now, beside), None
+        found, view = attempt.found, attempt.view
+        bodies = (*found, *view.proposed, records.call_record(view, found, beside, self._means.recipe))
+        self._commit(partial(AgentContext.with_events, bodies=bodies, time=now), hold=True)
+        self._writer.offer(view.prefix)
+        place = self._writer.place
+        self._writer.save(self._means.counter)
+        return replace(view, recorded_in=place)
 
     def _attempted(self, now: float | None, beside: records.Beside) -> Attempt:
         """What is recalled, and the view of it; of what was previewed just now it is the same again."""

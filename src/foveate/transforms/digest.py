@@ -117,6 +117,14 @@ def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return result
 
 
+def is_covered(order: int, ranges: Iterable[tuple[int, int]]) -> bool:
+    """Whether a position of the log lies in one of some ranges."""
+    for first, last in ranges:  # noqa: SIM110  a generator for each item of each reduction takes longer
+        if first <= order <= last:
+            return True
+    return False
+
+
 def fitting(lines: Iterable[Line], room: int, ctx: PassContext) -> list[Line]:
     """The first lines that fit into `room` tokens, in the order given; a line that is too long is passed over."""
     taken: list[Line] = []

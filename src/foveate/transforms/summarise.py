@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Final
 
-from foveate.log.items import Item, Line, is_covered
+from foveate.log.items import Item, Line
 from foveate.log.quoting import flatten_text, quote_attempt
-from foveate.transforms.digest import fitting, with_lines
+from foveate.transforms.digest import fitting, is_covered, with_lines
 from foveate.views.draft import Draft, PassContext
 
 

@@ -1,12 +1,12 @@
-"""The keeper: the current snapshot of a log, which goes on only once it is written."""
+"""The commit: the current snapshot of a log, which goes on only once it is written."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from foveate.budget.tokens import TokenCounter
 from foveate.compiler.compiled import CompiledContext
@@ -15,20 +15,90 @@ from foveate.errors import ConflictError, DisplacedError, StoreError
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, Event
 from foveate.log.kept import Kept, Place
-from foveate.session.guard import Guard
-from foveate.session.journal import Journal
+from foveate.log.locking import LogLock
+from foveate.recall import PassageIndex
 from foveate.session.observing import Observers, log_failure
 from foveate.views.projection import Projection, SentPrefix
 from foveate.views.timeline import Projector
 
 Make = Callable[[AgentContext], AgentContext]
 """Makes a snapshot with further events of one; asked again if another writer was first."""
+Result = TypeVar("Result")
 _ATTEMPTS: Final = 500
 _LONGEST_WAIT: Final = 0.05
 
 
-class Keeper:
-    """Holds the snapshot, hands what is new to the journal and to who watches."""
+class Journal(Protocol):
+    """Keeps the events of one session."""
+
+    @property
+    def held_in(self) -> str | None:
+        """Where events wait to be written, in words; None if none do."""
+        ...
+
+    def append(self, events: Sequence[Event], /, *, hold: bool = False) -> Kept:
+        """Keep events for good, all or none; a `ConflictError` if another writer was first.
+
+        With `hold`, a store that cannot be written takes them later, and the result says so.
+        """
+        ...
+
+    def reload(self) -> tuple[AgentContext, Projector]:
+        """The log as it stands, after held events came behind another writer's, and what folds it."""
+        ...
+
+    def since(self, length: int, /) -> list[Event]:
+        """The events from number `length` on, which others appended."""
+        ...
+
+    def rebuilt(self, number: int, counter: TokenCounter, /) -> CompiledContext:
+        """A past call, from what was kept."""
+        ...
+
+    def index(self) -> PassageIndex:
+        """Finds passages of the log; what was appended is in it."""
+        ...
+
+    def artifact(self, handle: str, /) -> str:
+        """The text behind a handle."""
+        ...
+
+    def save(self, context: AgentContext, projector: Projector, /) -> None:
+        """Make sure that the session can be opened quickly from here."""
+        ...
+
+    def close(self, context: AgentContext, projector: Projector, /) -> bool:
+        """Let go of everything, so that the session can be opened quickly later; whether the store has all of it."""
+        ...
+
+
+class Guard:
+    """Entered by every method that reads or changes what a session derives from its log; the same thread may again.
+
+    Observers are told outside: one that goes on with another session waits for nobody who waits for this one.
+    """
+
+    __slots__ = ("_depth", "_tell", "lock")
+
+    def __init__(self, lock: LogLock, tell: Callable[[], None]) -> None:
+        self.lock = lock
+        self._tell = tell
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        self._depth += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self._depth -= 1
+        is_outermost = not self._depth
+        self.lock.release()
+        if is_outermost:
+            self._tell()
+
+
+class EventWriter:
+    """Has the snapshot that a session stands at, and writes what comes next: to the journal, then to its observers."""
 
     def __init__(
         self, context: AgentContext, journal: Journal | None = None, projector: Projector | None = None
@@ -47,36 +117,43 @@ class Keeper:
         self._displaced_from: int | None = None
         self._closed = False
 
-    def commit(self, make: Make, *, retry: bool = True, hold: bool = False) -> AgentContext:
+    def retried(self, attempt: Callable[[], Result]) -> Result:
+        """What `attempt` returns; it is made again each time that another writer was first."""
+        for number in range(_ATTEMPTS):
+            try:
+                return attempt()
+            except ConflictError:
+                _back_off(number)
+        raise ConflictError(
+            f"session {self.context.session!r}: other writers were first {_ATTEMPTS} times in a row; try again"
+        )
+
+    def commit(self, make: Make, *, hold: bool = False) -> AgentContext:
         """Go on to what `make` makes of the snapshot, once that is written; returns the snapshot before.
 
-        If another writer was first, its events are taken in and `make` is asked again, unless `retry` is off. With
-        `hold`, what the store refuses is held beside it, and written before whatever it takes next.
+        If another writer was first, its events are taken in, and the `ConflictError` is for `retried`. With `hold`,
+        what the store refuses is held beside it, and written before whatever it takes next.
         """
         self.check_open()
-        for wait in attempts(self.context.session):
-            # On a snapshot that is another log by now nothing can be built.
-            if self._displaced_from is not None and not self._take_in(hold=hold):
-                wait()
-                continue
-            before = self.context
-            try:
-                after, kept = self._written(before, make, hold=hold)
-            except ConflictError as error:
-                self._note_displaced(error)
-                self._take_in(hold=hold)
-                if not retry:
-                    raise
-                wait()
-                continue
-            self._unwritten.clear()
-            is_news = self.journal is not None and kept.place not in ("store", self.place)
-            self.place = kept.place if self.journal is not None else None
-            self._go_on(after)
-            if is_news:
-                self._say_held(kept)
-            return before
-        raise AssertionError("attempts raise when they are used up")
+        # On a snapshot that is another log by now nothing can be built.
+        if self._displaced_from is not None and not self._take_in(hold=hold):
+            raise ConflictError(
+                f"session {self.context.session!r}: its log has changed and cannot be read at this moment"
+            )
+        before = self.context
+        try:
+            after, kept = self._written(before, make, hold=hold)
+        except ConflictError as error:
+            self._note_displaced(error)
+            self._take_in(hold=hold)
+            raise
+        self._unwritten.clear()
+        is_news = self.journal is not None and kept.place not in ("store", self.place)
+        self.place = kept.place if self.journal is not None else None
+        self._go_on(after)
+        if is_news:
+            self._say_held(kept)
+        return before
 
     def projection(self, counter: TokenCounter) -> Projection:
         """What the snapshot comes to."""
@@ -88,9 +165,10 @@ class Keeper:
         self._offered = prefix
 
     def _projector_for(self, counter: TokenCounter) -> Projector:
-        if self._projector is None or self._projector.counter.name != counter.name:
-            self._projector = Projector(counter)
-        return self._projector
+        projector = self._projector
+        if projector is None or (projector.counter is not counter and projector.counter.name != counter.name):
+            projector = self._projector = Projector(counter)
+        return projector
 
     def _written(self, before: AgentContext, make: Make, *, hold: bool) -> tuple[AgentContext, Kept]:
         kept = Kept("store")
@@ -114,7 +192,7 @@ class Keeper:
         text = f"{kept.why}; the session goes on, and the store gets all of it as soon as it can be written"
         log_failure(self.context.session, StoreError(text))
         said = DiagnosticRecorded(code="store_failed", phase="record", text=text)
-        self.commit(lambda context: context.with_events([said]), hold=True)
+        self.retried(partial(self.commit, partial(AgentContext.with_events, bodies=[said]), hold=True))
 
     def _take_in(self, *, hold: bool) -> bool:
         """Take in what others wrote; whether the snapshot is one of the log as it stands."""
@@ -185,7 +263,7 @@ class Keeper:
             return True
         try:
             if self._unwritten:
-                self.commit(lambda context: context, hold=True)
+                self.retried(partial(self.commit, lambda context: context, hold=True))
         except StoreError as error:
             log_failure(self.context.session, error)
         self._closed = True
@@ -211,10 +289,6 @@ class Keeper:
                 self._unwritten.clear()
 
 
-def attempts(session_id: str) -> Iterator[Callable[[], None]]:
-    """Chances to be first, each with a way to wait before the next; an error when they are used up."""
-    for attempt in range(_ATTEMPTS):
-        # Not all losers come back at the same moment.
-        pause = random.uniform(0, min(_LONGEST_WAIT, 0.001 * 2 ** min(attempt, 10)))  # noqa: S311
-        yield partial(time.sleep, pause)
-    raise ConflictError(f"session {session_id!r}: other writers were first {_ATTEMPTS} times in a row; try again")
+def _back_off(attempt: int) -> None:
+    """Wait, longer after each attempt; not all who lost come back at the same moment."""
+    time.sleep(random.uniform(0, min(_LONGEST_WAIT, 0.001 * 2 ** min(attempt, 10))))  # noqa: S311
