@@ -290,7 +290,7 @@ class AgentContext:
         """The snapshot after further events; this one stays as it is."""
         first = self.length
         return self.with_recorded(
-            Event(session=self.session, seq=seq, body=body, time=time) for seq, body in enumerate(bodies, first)
+            [Event(session=self.session, seq=seq, body=body, time=time) for seq, body in enumerate(bodies, first)]
         )
 
     def with_recorded(self, events: Iterable[Event]) -> AgentContext:

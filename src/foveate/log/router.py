@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -10,7 +10,7 @@ import msgspec
 
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, DiagnosticRecorded, ExecutionEnded, ExecutionStarted, MessageAppended
-from foveate.log.messages import Message, MessageMeta, Origin, ToolCall, ToolResult, fields_of, says_something
+from foveate.log.messages import Message, MessageMeta, Origin, Role, ToolCall, ToolResult, fields_of, says_something
 from foveate.log.outcomes import outcome_of
 from foveate.log.semantics import TOOLS, ToolSemantics, declared_tools, understood
 
@@ -59,14 +59,17 @@ class DefaultRouter:
         if opens and not place.fresh:
             bodies += place.next_turn()
         place.fresh = False
-        message = place.paired(message)
+        calls, result = message.calls, message.result
+        if result is not None and _is_made(result):
+            message = place.paired(message, result)
+            result = message.result
         place.messages += 1
         place.step += message.role == "assistant"
         routed = msgspec.structs.replace(
             message,
             id=message.id or f"m{place.messages}",
             meta=msgspec.structs.replace(
-                self._meta(place, message),
+                self._meta(place, message, calls, result),
                 turn=place.turn,
                 execution_id=place.execution,
                 step_id=f"s{place.step}",
@@ -74,17 +77,19 @@ class DefaultRouter:
             ),
         )
         bodies.append(MessageAppended(message=routed))
-        bodies += _oddities(place, routed)
-        place.note(routed)
+        bodies += _oddities(place, routed, calls, result)
+        place.note(routed, calls, result)
         return bodies
 
-    def _meta(self, place: _Place, message: Message) -> MessageMeta:
+    def _meta(
+        self, place: _Place, message: Message, calls: Sequence[ToolCall], result: ToolResult | None
+    ) -> MessageMeta:
         meta = message.meta
-        result = message.result
         if result is None:
-            plan = any(_is_plan(self.tools.get(call.name)) for call in message.calls)
-            declared = declared_tools((call.name for call in message.calls), self.tools)
-            return msgspec.structs.replace(meta, origin=_origin(message), plan=plan, declared=declared)
+            names = [call.name for call in calls]
+            plan = any(map(_is_plan, map(self.tools.get, names)))
+            declared = declared_tools(names, self.tools)
+            return msgspec.structs.replace(meta, origin=_origin(message.role, calls), plan=plan, declared=declared)
         call = place.call(result.call_id)
         if call is None:
             outcome = meta.outcome or outcome_of(result.text, extra=message.extra)
@@ -140,19 +145,16 @@ class _Place:
         self._asked: tuple[ToolCall, ...] | None = None
         self._answered: set[str] = set()
 
-    def note(self, message: Message) -> None:
+    def note(self, message: Message, calls: tuple[ToolCall, ...], result: ToolResult | None) -> None:
         """Note what a message asks for or answers."""
-        if message.role == "assistant" and message.calls:
-            self.calls.update((call.id, call) for call in message.calls)
-            self._asked, self._answered = message.calls, set()
-        elif message.result is not None:
-            self._answered.add(message.result.call_id)
+        if message.role == "assistant" and calls:
+            self.calls.update({call.id: call for call in calls})
+            self._asked, self._answered = calls, set()
+        elif result is not None:
+            self._answered.add(result.call_id)
 
-    def paired(self, message: Message) -> Message:
+    def paired(self, message: Message, result: ToolResult) -> Message:
         """A result that says the name of its tool alone, as the answer to the first open call of that tool."""
-        result = message.result
-        if result is None or not _is_made(result):
-            return message
         if self._asked is None:
             self._look_back()
         waiting = [call for call in self._asked or () if call.id not in self._answered]
@@ -206,30 +208,32 @@ def _boundary(execution: str | None, turn: int) -> list[Body]:
     return [*ended, ExecutionStarted(execution_id=f"x{turn + 1}")]
 
 
-def _origin(message: Message) -> Origin:
-    match message.role:
+def _origin(role: Role, calls: Sequence[ToolCall]) -> Origin:
+    match role:
         case "assistant":
-            return "tool_call" if message.calls else "assistant"
+            return "tool_call" if calls else "assistant"
         case "tool":
             return "tool_result"
-        case role:
+        case _:
             return role
 
 
-def _oddities(place: _Place, message: Message) -> Iterator[Body]:
+def _oddities(place: _Place, message: Message, calls: Sequence[ToolCall], result: ToolResult | None) -> list[Body]:
     """Structural defects that real logs have: accepted, and said."""
-    result = message.result
     if result is not None:
         if place.call(result.call_id) is None:
-            yield _odd("orphan_tool_return", f"result for unknown call {result.call_id!r}", message)
-    elif message.calls:
-        seen: set[str] = set()
-        for call in message.calls:
-            if call.id in seen or (place.call(call.id) is not None and not _is_made(call)):
-                yield _odd("duplicate_tool_call_id", f"call id {call.id!r} was used before", message)
-            seen.add(call.id)
-    elif not any(says_something(part) for part in message.parts):
-        yield _odd("empty_content", f"{message.role} message without content", message)
+            return [_odd("orphan_tool_return", f"result for unknown call {result.call_id!r}", message)]
+        return []
+    if not calls:
+        is_empty = not any(map(says_something, message.parts))
+        return [_odd("empty_content", f"{message.role} message without content", message)] if is_empty else []
+    found: list[Body] = []
+    seen: set[str] = set()
+    for call in calls:
+        if call.id in seen or (place.call(call.id) is not None and not _is_made(call)):
+            found.append(_odd("duplicate_tool_call_id", f"call id {call.id!r} was used before", message))
+        seen.add(call.id)
+    return found
 
 
 def _is_made(part: ToolCall | ToolResult) -> bool:

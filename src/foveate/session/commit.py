@@ -140,12 +140,22 @@ class EventWriter:
             raise ConflictError(
                 f"session {self.context.session!r}: its log has changed and cannot be read at this moment"
             )
-        before = self.context
+        before, kept = self.context, Kept("store")
+        # Else somebody else went on from this snapshot, and it is a branch that grows here.
+        is_newest = len(before.log) == before.length
         try:
-            after, kept = self._written(before, make, hold=hold)
-        except ConflictError as error:
-            self._note_displaced(error)
-            self._take_in(hold=hold)
+            after = make(before)
+            if self._unwritten:
+                after = after.with_events(self._unwritten)
+            if self.journal is not None and after.length > before.length:
+                kept = self.journal.append(list(after.log.events(before.length, after.length)), hold=hold)
+        except BaseException as error:
+            if is_newest:
+                # Nobody has seen these events, and others will take their numbers.
+                before.log.retract(before.length)
+            if isinstance(error, ConflictError):
+                self._note_displaced(error)
+                self._take_in(hold=hold)
             raise
         self._unwritten.clear()
         is_news = self.journal is not None and kept.place not in ("store", self.place)
@@ -169,23 +179,6 @@ class EventWriter:
         if projector is None or (projector.counter is not counter and projector.counter.name != counter.name):
             projector = self._projector = Projector(counter)
         return projector
-
-    def _written(self, before: AgentContext, make: Make, *, hold: bool) -> tuple[AgentContext, Kept]:
-        kept = Kept("store")
-        # Else somebody else went on from this snapshot, and it is a branch that grows here.
-        is_newest = len(before.log) == before.length
-        try:
-            after = make(before)
-            if self._unwritten:
-                after = after.with_events(self._unwritten)
-            if self.journal is not None and after.length > before.length:
-                kept = self.journal.append(list(after.log.events(before.length, after.length)), hold=hold)
-        except BaseException:
-            # Nobody has seen these events, and others will take their numbers.
-            if is_newest:
-                before.log.retract(before.length)
-            raise
-        return after, kept
 
     def _say_held(self, kept: Kept) -> None:
         """Say once that the store fails, in the log itself; all that is held is held for the same reason."""
@@ -271,7 +264,8 @@ class EventWriter:
 
     def _go_on(self, context: AgentContext, new: Iterable[Event] | None = None) -> None:
         before, self.context = self.context.length, context
-        self.observers.expect(context.log.events(before, context.length) if new is None else new)
+        if self.observers:
+            self.observers.expect(context.log.events(before, context.length) if new is None else new)
 
     def _tell_observers(self) -> None:
         """Tell observers what happened; by now no lock is held."""

@@ -31,10 +31,12 @@ class Observers:
         self._observers[key] = observer
         return lambda: self._observers.pop(key, None) and None
 
+    def __len__(self) -> int:
+        return len(self._observers)
+
     def expect(self, events: Iterable[Event]) -> None:
         """Take note of what is to be told, in the order of the log."""
-        if self._observers:
-            self._waiting.extend(events)
+        self._waiting.extend(events)
 
     def tell(self) -> list[str]:
         """Tell everyone what happened; returns what went wrong with whom.

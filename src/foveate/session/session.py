@@ -201,8 +201,8 @@ class Session(ReadableSession):
             decoded = restored(decode_next(raws, self._context.messages, format), self._means.originals)
             step = AgentStep(messages=tuple(decoded), time=records.moment("time", time))
             before = self._append(partial(self._routed, step), hold=hold)
-            log, places = self._context.log, range(before.message_count, self._context.message_count)
-            return [log.message(place).id for place in places]
+            after = self._context
+            return [after.log.message(place).id for place in range(before.message_count, after.message_count)]
 
     def next_execution(self, *, time: float | None = None) -> None:
         """End the running turn: its tool traffic is history from here on."""

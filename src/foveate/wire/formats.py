@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import ConfigError, MessageError
-from foveate.log.messages import Message, fields_of
+from foveate.log.messages import Message, foreign_fields
 from foveate.wire import (
     anthropic,
     anthropic_request,
@@ -34,7 +34,6 @@ from foveate.wire import (
     responses_lowering,
     responses_rules,
 )
-from foveate.wire.anthropic_blocks import note
 from foveate.wire.format import Bridge, Format, apart
 
 _BRIDGES: Final = "foveate.bridges"
@@ -111,9 +110,10 @@ FORMATS: Final[Mapping[str, Format]] = MappingProxyType(
 # OpenAI's, where nothing tells it from the others with roles.
 _UNCLEAR: Final = replace(OPENAI, name="unclear")
 _LOOKED_BACK: Final = 20
-_TEXT_BLOCK: Final = frozenset({"type", "text", "cache_control"})
 # The most telling first; with a role and a text alone, a message could be of any of those with roles.
 _WITH_ROLES: Final = (RESPONSES, ANTHROPIC, OPENAI)
+# The name under which each of them notes how a content was written.
+_FORM_NOTES: Final = {RESPONSES.name: "form", ANTHROPIC.name: "@form", OPENAI.name: "form"}
 # Where messages hold what libraries give as objects, and how deep: blocks, and the blocks in a result.
 _HOLDERS: Final = ("content", "tool_calls", "parts")
 _DEEPEST: Final = 2
@@ -137,7 +137,7 @@ def decode_next(raws: Sequence[object], before: Sequence[Message], format: str |
 
     It is read off the newest of them, so that every process that goes on with the conversation knows the same.
     """
-    dumped = [_dumped(raw, _place(0, index)) for index, raw in enumerate(raws)]
+    dumped = [_dumped(raw, index) for index, raw in enumerate(raws)]
     if format is not None:
         given = format_named(format)
         found = [None if isinstance(raw, Message) else given for raw in dumped]
@@ -156,12 +156,12 @@ def decode_next(raws: Sequence[object], before: Sequence[Message], format: str |
 
 def _format_before(messages: Sequence[Message]) -> Format | None:
     """The format with roles that the newest of some messages came in, if that is among the last."""
-    for index in range(len(messages) - 1, max(-1, len(messages) - 1 - _LOOKED_BACK), -1):
-        extra = messages[index].extra
-        found = [format for format in _WITH_ROLES if "form" in fields_of(extra, format.name)]
-        found += [ANTHROPIC] if note(extra, "form") is not None else []
+    newest = len(messages) - 1
+    for index in range(newest, max(-1, newest - _LOOKED_BACK), -1):
+        kept = foreign_fields(messages[index].extra)
+        found = [format for format in kept if _FORM_NOTES.get(format) in kept[format]]
         if len(found) == 1:
-            return found[0]
+            return FORMATS[found[0]]
     return None
 
 
@@ -182,10 +182,17 @@ def _common(raw: object, where: str) -> Message:
 def _is_common(raw: Mapping[str, Any]) -> bool:
     """Whether a message says no more than a role and texts, which several formats write alike."""
     content = raw.get("content")
-    blocks = content if isinstance(content, list) else []
-    plain = all(isinstance(one, Mapping) and one.keys() <= _TEXT_BLOCK and one.get("type") == "text" for one in blocks)
-    texts = all(isinstance(one.get("text"), str) for one in blocks if plain)
-    return _has_role(raw) and set(raw) == {"role", "content"} and isinstance(content, str | list) and plain and texts
+    if not _has_role(raw) or raw.keys() != {"role", "content"}:
+        return False
+    return isinstance(content, str) or (isinstance(content, list) and all(map(_is_plain_text, content)))
+
+
+def _is_plain_text(block: object) -> bool:
+    match block:
+        case {"type": "text", "text": str(), **more}:
+            return more.keys() <= {"cache_control"}
+        case _:
+            return False
 
 
 def to_objects(format: Format, data: Any) -> Any:
@@ -193,7 +200,7 @@ def to_objects(format: Format, data: Any) -> Any:
     return data if format.bridge is None else _bridge(format.bridge).to_objects(data)
 
 
-def _dumped(raw: object, where: str, depth: int = 0) -> object:
+def _dumped(raw: object, index: int, depth: int = 0) -> object:
     """What a provider's own library gave as objects, also inside of a message, as plain data; the rest as it is."""
     if isinstance(raw, str | Message) or depth > _DEEPEST:
         return raw
@@ -202,7 +209,7 @@ def _dumped(raw: object, where: str, depth: int = 0) -> object:
         for key in _HOLDERS:
             held = raw.get(key)
             if isinstance(held, list | tuple):
-                plain = [_dumped(one, where, depth + 1) for one in held]
+                plain = [_dumped(one, index, depth + 1) for one in held]
                 if any(one is not other for one, other in zip(plain, held, strict=True)):
                     changed[key] = plain
         return {**raw, **changed} if changed else raw
@@ -212,7 +219,7 @@ def _dumped(raw: object, where: str, depth: int = 0) -> object:
     try:
         return dump(mode="json", exclude_none=True)
     except (TypeError, ValueError) as error:
-        raise MessageError(f"{where}: {type(raw).__name__} is no plain data: {error}") from error
+        raise MessageError(f"{_place(0, index)}: {type(raw).__name__} is no plain data: {error}") from error
 
 
 def _place(start: int, index: int) -> str:
@@ -223,7 +230,8 @@ def _runs(raws: Sequence[object], formats: Sequence[Format | None]) -> Iterator[
     """Stretches of one format each, as plain data: formats may spread one message over several raw ones."""
     start = 0
     for format, run in groupby(zip(formats, raws, strict=True), key=itemgetter(0)):
-        plain = [_plain(raw, format, start + offset) for offset, (_, raw) in enumerate(run)]
+        found = [raw for _, raw in run]
+        plain = found if format is None or format.bridge is None else _as_data(found, format.bridge, start)
         yield format, start, plain
         start += len(plain)
 
@@ -312,13 +320,14 @@ def _packages(raw: object) -> set[str | None]:
     return {top.removesuffix("_core").replace("_", "-") for top in tops}
 
 
-def _plain(raw: object, format: Format | None, index: int) -> object:
-    if format is None or format.bridge is None or isinstance(raw, Mapping):
-        return raw
-    try:
-        (plain,) = _bridge(format.bridge).to_data([raw])
-    except MessageError as error:
-        raise MessageError(f"{_place(0, index)}: {error}") from error
+def _as_data(raws: Sequence[object], bridge: str, start: int) -> list[Any]:
+    """Messages of which some are a framework's objects, as plain data."""
+    plain: list[Any] = []
+    for index, raw in enumerate(raws, start):
+        try:
+            plain += [raw] if isinstance(raw, Mapping) else _bridge(bridge).to_data([raw])
+        except MessageError as error:
+            raise MessageError(f"{_place(0, index)}: {error}") from error
     return plain
 
 

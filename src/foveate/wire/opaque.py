@@ -22,10 +22,11 @@ def readable_opaque(raw: Mapping[str, Any]) -> str:
 
 def without_alien(messages: Iterable[Message], format: str) -> list[Message]:
     """Messages for one format: what is opaque and another format's is its readable words, or gone if it has none."""
-    return [_without_alien(message, format) for message in messages]
+    return [without_alien_parts(message, format) for message in messages]
 
 
-def _without_alien(message: Message, format: str) -> Message:
+def without_alien_parts(message: Message, format: str) -> Message:
+    """One such message; itself, if nothing in it is alien."""
     if not any(_holds_alien(part, format) for part in message.parts):
         return message
     parts = tuple(one for part in message.parts for one in _spoken(part, message, format))

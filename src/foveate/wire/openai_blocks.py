@@ -62,7 +62,7 @@ def block_of(part: Piece) -> dict[str, Any]:
         case Text(text=text, extra=extra):
             return {"type": "text", "text": text, **wire_fields(extra)}
         case Media(kind="image", reference=reference, extra=extra):
-            block = _ours(extra).get("block", {})
+            block = fields_of(extra, FORMAT).get("block", {})
             return {"type": "image_url", "image_url": {"url": reference, **wire_fields(extra)}, **block}
         case Media(extra={"type": str()}):
             return _own_file(part)
@@ -77,6 +77,8 @@ def is_refusal(extra: Mapping[str, Any]) -> bool:
 
 def extra_of(fields: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
     """An `extra` of fields of the wire and of what we noted; a field that looks like a note of ours is kept apart."""
+    if not fields:
+        return foreign(FORMAT, ours)
     odd = {name: value for name, value in fields.items() if name.startswith("@")}
     noted = {**ours, **({"fields": odd} if odd else {})}
     return {**{name: value for name, value in fields.items() if name not in odd}, **foreign(FORMAT, noted)}
@@ -84,12 +86,10 @@ def extra_of(fields: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
 
 def wire_fields(extra: dict[str, Any]) -> dict[str, Any]:
     """The fields of the wire in an `extra`."""
-    odd = _ours(extra).get("fields")
+    if not extra:
+        return {}
+    odd = fields_of(extra, FORMAT).get("fields")
     return {**domestic(extra), **odd} if odd else domestic(extra)
-
-
-def _ours(extra: dict[str, Any]) -> dict[str, Any]:
-    return fields_of(extra, FORMAT)
 
 
 def _part(block: object, where: str) -> Piece:
@@ -154,7 +154,7 @@ def _unread(kind: str, more: dict[str, Any]) -> Media:
 def _own_file(media: Media) -> dict[str, Any]:
     """A file or sound as it came; one that was recorded with its bytes in the block goes out as it is."""
     block = wire_fields(media.extra)
-    match _ours(media.extra).get("held"):
+    match fields_of(media.extra, FORMAT).get("held"):
         case "file_data":
             return {**block, "file": {**block["file"], "file_data": media.reference}}
         case "data":

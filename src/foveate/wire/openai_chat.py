@@ -29,7 +29,7 @@ from foveate.log.messages import (
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest
 from foveate.wire.format import Where
-from foveate.wire.opaque import without_alien
+from foveate.wire.opaque import without_alien_parts
 from foveate.wire.openai_blocks import (
     FORMAT,
     block_of,
@@ -80,18 +80,18 @@ def decode(raw: object, *, where: str = "message") -> Message:
     """The message of an OpenAI chat dict; a malformed shape is refused with a `MessageError`."""
     if isinstance(raw, Message):
         return raw
+    if not isinstance(raw, Mapping):
+        raise MessageError(f"{where}: expected a mapping with `role`, got {type(raw).__name__}")
     message = _decoded(raw, where)
-    came = {key: value for key, value in mapping(raw, where).items() if key not in FOR_FOVEATE}
-    notes = difference(came, encode(message))
+    came = {key: value for key, value in raw.items() if key not in FOR_FOVEATE}
+    notes = difference(came, _encoded(message))
     if not notes:
         return message
     known = fields_of(message.extra, FORMAT)
     return msgspec.structs.replace(message, extra={**message.extra, **foreign(FORMAT, {**known, **notes})})
 
 
-def _decoded(raw: object, where: str) -> Message:
-    if not isinstance(raw, Mapping):
-        raise MessageError(f"{where}: expected a mapping with `role`, got {type(raw).__name__}")
+def _decoded(raw: Mapping[str, Any], where: str) -> Message:
     role = raw.get("role")
     if not isinstance(role, str) or role not in _ROLES:
         raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
@@ -101,12 +101,13 @@ def _decoded(raw: object, where: str) -> Message:
     noted = {**(rest({"id": raw["id"]}, _NONE, where) if "id" in raw else {}), "form": _form(raw)}
     if role == "function":
         noted["role"] = role
-    known = _KNOWN | ({_LEGACY} if _is_legacy(raw) else _NONE) | ({"refusal"} if _refused(raw) else _NONE)
+    known = _KNOWN if role != "assistant" else _KNOWN | _read_of_assistant(raw)
     extra = extra_of(rest(raw, known, where), **noted)
     if role == "developer":
         extra["role"] = role
     parts = _tool_parts(raw, where) if _ROLES[role] == "tool" else _said_parts(raw, role, where)
-    return Message(id="", role=_ROLES[role], parts=parts, meta=_meta(raw), extra=extra)
+    meta = MessageMeta(pinned=raw.get("pinned") is True)
+    return Message(id="", role=_ROLES[role], parts=parts, meta=meta, extra=extra)
 
 
 def is_original(message: Message) -> bool:
@@ -116,7 +117,7 @@ def is_original(message: Message) -> bool:
 
 def encode(message: Message) -> dict[str, Any]:
     """The OpenAI chat dict of a message."""
-    (message,) = without_alien((message,), FORMAT)
+    message = without_alien_parts(message, FORMAT)
     given = fields_of(message.extra, FORMAT)
     raw = given.get(RAW)
     if isinstance(raw, dict) and _same(_decoded(raw, "original"), message):
@@ -137,22 +138,24 @@ def _same(original: Message, message: Message) -> bool:
 def _encoded(message: Message) -> dict[str, Any]:
     given = fields_of(message.extra, FORMAT)
     fields = {**({"id": given["id"]} if "id" in given else {}), **_wire_extra(message)}
-    result = message.result
-    if message.role == "tool" and result is not None:
+    result = message.result if message.role == "tool" else None
+    if result is not None:
         if given.get("role") == "function":
             return {"role": "function", "content": _result(result), **fields}
         return {"role": "tool", "tool_call_id": result.call_id, "content": _result(result), **fields}
-    out: dict[str, Any] = {"role": message.role, "content": _content(message, given.get("form"))}
-    if given.get("form") == "absent" and out["content"] in (None, ""):
+    beside = [part for part in message.parts if isinstance(part, Text) and part.extra and _is_beside(part)]
+    all_calls = message.calls
+    content = _content(message, given.get("form"), beside, all_calls)
+    out: dict[str, Any] = {"role": message.role, "content": content}
+    if given.get("form") == "absent" and content in (None, ""):
         del out["content"]
-    calls = [call for call in message.calls if not fields_of(call.extra, FORMAT).get(_LEGACY)]
+    calls = [call for call in all_calls if not fields_of(call.extra, FORMAT).get(_LEGACY)] if all_calls else []
     if calls:
         out["tool_calls"] = [_encoded_call(call) for call in calls]
-    for call in message.calls[len(calls) :]:
+    for call in all_calls[len(calls) :]:
         out[_LEGACY] = _function(call)
-    for part in message.parts:
-        if isinstance(part, Text) and _is_beside(part):
-            out["refusal"] = part.text
+    for part in beside:
+        out["refusal"] = part.text
     out.update(fields)
     return out
 
@@ -175,13 +178,10 @@ def custom_input(call: ToolCall) -> str | None:
     return text if isinstance(text, str) else call.arguments
 
 
-def _meta(raw: Mapping[str, Any]) -> MessageMeta:
-    return MessageMeta(pinned=raw.get("pinned") is True)
-
-
 def _wire_extra(message: Message) -> dict[str, Any]:
     # What a caller marks for Foveate alone does not go to the provider.
-    return {key: value for key, value in wire_fields(message.extra).items() if key not in FOR_FOVEATE}
+    fields = wire_fields(message.extra)
+    return {key: value for key, value in fields.items() if key not in FOR_FOVEATE} if fields else fields
 
 
 def _encoded_call(call: ToolCall) -> dict[str, Any]:
@@ -208,20 +208,21 @@ def _form(raw: Mapping[str, Any]) -> str:
             return "blocks"
 
 
-def _content(message: Message, form: object) -> Any:
-    shown = [part for part in message.parts if isinstance(part, Text | Media | Opaque) and not _is_beside(part)]
+def _content(message: Message, form: object, beside: Sequence[Text], calls: Sequence[ToolCall]) -> Any:
+    """The content of a message without what stood `beside` it."""
+    shown = [part for part in message.parts if isinstance(part, Text | Media | Opaque) and part not in beside]
     if form == "blocks":
         return [block_of(part) for part in shown]
     if not shown and form == "null":
         return None
     if not shown:
-        return None if message.calls or any(map(_is_beside, message.parts)) else ""
+        return None if calls or beside else ""
     if len(shown) == 1 and isinstance(shown[0], Text) and not shown[0].extra:
         return shown[0].text
     return plainest([block_of(part) for part in shown])
 
 
-def _is_beside(part: Part) -> bool:
+def _is_beside(part: Text) -> bool:
     """Whether a text is a refusal that stood beside the content."""
     return fields_of(part.extra, FORMAT).get("refusal") == _BESIDE
 
@@ -237,28 +238,36 @@ def _result(result: ToolResult) -> Any:
 
 def _said_parts(raw: Mapping[str, Any], role: str, where: str) -> tuple[Part, ...]:
     parts: list[Part] = [*content_parts(raw.get("content"), where)]
-    if (refusal := _refused(raw)) is not None:
-        parts.append(Text(text=encodable(refusal), extra=foreign(FORMAT, {"refusal": _BESIDE})))
     calls = raw.get("tool_calls")
     if calls is not None and not isinstance(calls, list | tuple):
         raise MessageError(f"{where}: `tool_calls` must be a list, got {type(calls).__name__}")
-    if calls and role != "assistant":
-        raise MessageError(f"{where}: only an assistant message has `tool_calls`, not {role!r}")
+    if role != "assistant":
+        if calls:
+            raise MessageError(f"{where}: only an assistant message has `tool_calls`, not {role!r}")
+        return tuple(parts)
+    if (refusal := _refused(raw)) is not None:
+        parts.append(Text(text=encodable(refusal), extra=foreign(FORMAT, {"refusal": _BESIDE})))
     parts += [_call(call, f"{where}, tool call {index}") for index, call in enumerate(calls or ())]
     if _is_legacy(raw):
         parts.append(_legacy_call(mapping(raw[_LEGACY], f"{where}, `{_LEGACY}`"), f"{where}, `{_LEGACY}`"))
     return tuple(parts)
 
 
+def _read_of_assistant(raw: Mapping[str, Any]) -> frozenset[str]:
+    """The fields that are read of a response, and of no other message."""
+    fields = {_LEGACY} if _is_legacy(raw) else set[str]()
+    return frozenset(fields | {"refusal"} if _refused(raw) else fields)
+
+
 def _refused(raw: Mapping[str, Any]) -> str | None:
     """What a response says in the place of its content."""
-    refusal = raw.get("refusal") if raw.get("role") == "assistant" else None
+    refusal = raw.get("refusal")
     return refusal if isinstance(refusal, str) and refusal.strip() else None
 
 
 def _is_legacy(raw: Mapping[str, Any]) -> bool:
-    """Whether a message calls a function as was usual before there were tools."""
-    return raw.get("role") == "assistant" and raw.get(_LEGACY) is not None
+    """Whether a response calls a function as was usual before there were tools."""
+    return raw.get(_LEGACY) is not None
 
 
 def _legacy_call(raw: Mapping[str, Any], where: str) -> ToolCall:
