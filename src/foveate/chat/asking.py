@@ -12,7 +12,6 @@ from foveate.compiler.compiled import CompiledContext
 from foveate.log.items import Item
 from foveate.log.messages import Message, MessageMeta, speaker_of, text_message
 from foveate.log.quoting import MARK, flatten_text, label_text, mark_lines, quote_lines, quote_name
-from foveate.transforms.compose import HEADING
 from foveate.transforms.digest import MARKED
 from foveate.wire.format import Request
 from foveate.wire.formats import decode_any
@@ -37,7 +36,7 @@ def summary_request(template: Template, view: CompiledContext, item: Item, room:
     said = [one.message for one in view.requested if _is_summarised(one, first, item.covers[-1][1])]
     limit = view.budget.limit if view.budget is not None else 8_000
     newest = next((one.message.text for one in reversed(view.items) if one.message.role == "user"), "")
-    filled = item.message.text.removeprefix(HEADING).strip()
+    filled = item.words
     blocks = [
         ("TEMPLATE, FILLED IN BY A PROGRAM", filled),
         ("PRIOR SUMMARY", quote_lines(earlier.text) if earlier is not None else ""),

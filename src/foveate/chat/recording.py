@@ -13,7 +13,6 @@ from foveate.log.events import SummaryRecorded, Tagged
 from foveate.log.items import Item
 from foveate.session import Session
 from foveate.store.summaries import MODEL_ALIAS, NOBODY
-from foveate.transforms.compose import HEADING
 from foveate.wire.format import Request
 
 # A template without headings has one section, by this name.
@@ -49,7 +48,7 @@ def by_rules(view: CompiledContext, template: Template, item: Item) -> SummaryRe
     """The summary that a view makes, unless a model wrote it."""
     if any(line.kind == "summary" for line in item.lines):
         return None
-    text = item.message.text.removeprefix(HEADING).strip()
+    text = item.words
     return SummaryRecorded(
         text=text,
         summarizer=NOBODY,

@@ -38,7 +38,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `group` names the exchange the item belongs to: the items of a group stand or fall together.
     `covers` lists ranges of log positions that a digest stands for; `room` is what it may still grow by. `reduction` is
-    the number of the reduction that made it, `anchor` the message that it was looked up for.
+    the number of the reduction that made it, `anchor` the message that it was looked up for, `heading` the line of ours
+    that its text begins with.
     """
 
     id: str
@@ -54,10 +55,16 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     room: int = 0
     reduction: int = 0
     anchor: str = ""
+    heading: str = ""
     # Whether it was cut before any request showed it whole.
     capped: bool = False
     # Whether a later pass of the same reduction has to word it.
     unworded: bool = False
+
+    @property
+    def words(self) -> str:
+        """The text without its heading."""
+        return self.message.text.removeprefix(self.heading).strip()
 
     @property
     def is_as_said(self) -> bool:

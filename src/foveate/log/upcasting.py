@@ -17,6 +17,7 @@ from foveate.log.messages import Message
 _CAPPING: Final = "cap"
 _DROPPING: Final = "drop"
 _CARRIED: Final = "earlier summary: "
+_HEADING: Final = "Context summary (compiled):"
 _PIPELINE: Final = "pipeline:"
 _TEMPLATED: Final = "endless:"
 
@@ -64,11 +65,13 @@ def _entry(entry: Kept | Placed) -> Kept | Placed:
 def _item(item: Item) -> Item:
     lines = tuple(map(_line, item.lines))
     capped = item.capped or item.by == _CAPPING
+    is_headed = item.fate == "summarised" and item.message.text.startswith(_HEADING)
+    heading = _HEADING if is_headed else item.heading
     message = _message(item.message)
     same = all(one is other for one, other in zip(lines, item.lines, strict=True))
-    if same and capped == item.capped and message is item.message:
+    if same and capped == item.capped and heading == item.heading and message is item.message:
         return item
-    return msgspec.structs.replace(item, lines=lines, capped=capped, message=message)
+    return msgspec.structs.replace(item, lines=lines, capped=capped, heading=heading, message=message)
 
 
 def _line(line: Line) -> Line:

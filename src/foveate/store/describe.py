@@ -372,7 +372,7 @@ def _lists(tool: str) -> bool:
 
 def _share(pattern: str, lines: list[str]) -> float:
     match = re.compile(pattern).match
-    return sum(match(line) is not None for line in lines) / max(1, len(lines))
+    return sum(map(bool, map(match, lines))) / max(1, len(lines))
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:
@@ -390,7 +390,10 @@ def _uncoloured(text: str) -> str:
 
 def _plain(text: str | None, longest: int) -> str:
     """A text on one line, without what cannot be printed, cut to a length."""
-    shown = " ".join("".join(char if char.isprintable() else " " for char in (text or "")[: longest * 4]).split())
+    head = (text or "")[: longest * 4]
+    if not head.isprintable():
+        head = "".join([char if char.isprintable() else " " for char in head])
+    shown = " ".join(head.split())
     return shown if len(shown) <= longest else shown[: longest - 1].rstrip() + "…"
 
 

@@ -316,6 +316,7 @@ def _system(item: Item, lines: Iterable[Line], text: str, ctx: PassContext) -> I
         tokens=ctx.count_message(message),
         fate="summarised",
         lines=tuple(lines),
+        heading=HEADING,
         room=0,
         unworded=False,
     )
