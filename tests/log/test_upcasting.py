@@ -7,6 +7,7 @@ import msgspec
 from foveate import load_events
 from foveate.log.codec import decode_event, encode_event
 from foveate.log.events import Body, CallRecorded, Event, MessageAppended, RecallRecorded, ReductionRecorded
+from foveate.transforms.compose import HEADING
 
 _MESSAGE = {"id": "m3", "role": "tool", "parts": [{"type": "result", "call_id": "c", "text": "out"}]}
 _ITEM = {"id": "m3", "message": _MESSAGE, "tokens": 3, "order": 2, "group": "m2"}
@@ -75,3 +76,15 @@ def test_an_event_that_was_read_is_written_and_read_the_same() -> None:
     """Nothing is upcast twice."""
     event = Event(session="s", seq=0, body=reduction({**_ITEM, "by": "cap"}, passes=("drop",)))
     assert [event] == list(load_events(encode_event(event)))
+
+
+def test_a_compiled_summary_names_its_heading() -> None:
+    """Its words are known without looking for the heading in them."""
+    message = {"id": "r1.summary", "role": "system", "parts": [{"type": "text", "text": f"{HEADING}\nTopic: the hull"}]}
+    composed, plain = (
+        entry.item  # type: ignore[union-attr]
+        for entry in reduction({**_ITEM, "message": message, "fate": "summarised"}, _ITEM).layout
+    )
+
+    assert (composed.heading, composed.words) == (HEADING, "Topic: the hull")
+    assert (plain.heading, plain.words) == ("", "out")

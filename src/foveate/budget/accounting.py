@@ -108,7 +108,7 @@ def _word_tokens(part: Part, counter: TokenCounter) -> int:
         case Thinking(text=text, signature=signature):
             return counter.count(text) + sealed_tokens(signature)
         case ToolResult(text=text, media=media):
-            return counter.count(text) + sum(_part_tokens(one, counter) for one in media)
+            return counter.count(text) + (sum(_part_tokens(one, counter) for one in media) if media else 0)
         case ToolCall(name=name, arguments=arguments, extra=extra):
             more = _extra_tokens(extra, counter) if extra else 0
             return counter.count(name) + counter.count(arguments) + PER_CALL + more

@@ -20,7 +20,7 @@ from foveate.errors import ConfigError
 from foveate.log.events import Body, CallRecorded, PassRecord, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
 from foveate.log.kept import Place
-from foveate.log.messages import Message, has_content
+from foveate.log.messages import Message, is_empty
 from foveate.log.quoting import flatten_text, mark_lines, neutralize_text, quote_name
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
@@ -154,9 +154,7 @@ class CompiledContext:
     @property
     def is_empty(self) -> bool:
         """Whether nothing in this request says anything: no provider takes it."""
-        return not self.framing.system and not any(
-            has_content(part) for message in self.messages for part in message.parts
-        )
+        return not self.framing.system and all(map(is_empty, self.messages))
 
     @property
     def logged(self) -> int:

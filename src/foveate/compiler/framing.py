@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -47,6 +48,7 @@ def framing_of(state: AgentState, counter: TokenCounter, known: SentPrefix | Non
     context = state.context
     if state.override is not None:
         return _overridden(context, state.override, counter)
+    count = partial(message_tokens, counter=counter)
     added = _instructions(state.sections)
     system = "\n\n".join(filter(None, (context.system, *added))) or None
     before = _sections(state.sections, "stable")
@@ -56,7 +58,7 @@ def framing_of(state: AgentState, counter: TokenCounter, known: SentPrefix | Non
         base = known.framing_tokens
     else:
         base = framing_tokens(counter, system=system, tools=tools, response_format=form)
-    fixed = base + sum(message_tokens(message, counter) for message in before)
+    fixed = base + sum(map(count, before))
     return Framing(
         system=system,
         forms=_forms(context, added),
@@ -66,7 +68,7 @@ def framing_of(state: AgentState, counter: TokenCounter, known: SentPrefix | Non
         after=after,
         base=base,
         fixed=fixed,
-        tokens=fixed + sum(message_tokens(message, counter) for message in after),
+        tokens=fixed + sum(map(count, after)),
     )
 
 
@@ -103,7 +105,7 @@ def _is_base_of(
 
 def _instructions(sections: tuple[ContextSection, ...]) -> list[str]:
     """What the sections add to the system prompt."""
-    texts = [encodable(one.content).strip() for one in sections if one.tier == "instructions"]
+    texts = [encodable(one.content).strip() for one in sections if one.tier == "instructions"] if sections else []
     return list(filter(None, texts))
 
 
@@ -123,7 +125,7 @@ def _forms(context: AgentContext, added: list[str]) -> dict[str, Any]:
 
 def _sections(sections: tuple[ContextSection, ...], tier: CacheTier) -> tuple[Message, ...]:
     """The sections of a tier as one message; empty ones are left out."""
-    shown = [section for section in sections if section.tier == tier and section.content.strip()]
+    shown = [one for one in sections if one.tier == tier and one.content.strip()] if sections else []
     if not shown:
         return ()
     text = encodable("\n\n".join(f"## {section.name}\n{section.content}" for section in shown))

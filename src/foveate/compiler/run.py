@@ -210,7 +210,7 @@ class _Reducer:
             owed=self.owed.pinned,
             shown={item.order: item.message for item in items if item.is_as_said},
             rewritten=rewritten,
-            ledger_now=_ledger_of(self.timeline, rewritten),
+            ledger_now=_ledger_of(self.timeline, rewritten) if rewritten else None,
             kept=kept.ids,
             number=self.timeline.reductions + 1,
             timeline=self.timeline,
@@ -220,10 +220,8 @@ class _Reducer:
         )
 
 
-def _ledger_of(timeline: Projection, rewritten: Mapping[int, Message]) -> Ledger | None:
-    """The ledger as it will be once the log knows what was rewritten; None if that is how it is."""
-    if not rewritten:
-        return None
+def _ledger_of(timeline: Projection, rewritten: Mapping[int, Message]) -> Ledger:
+    """The ledger as it will be once the log knows what was rewritten."""
     return timeline.ledger.rewritten((timeline.message(order), message) for order, message in rewritten.items())
 
 

@@ -76,9 +76,9 @@ def decide(
         return Decision("must", f"pinned {', '.join(missing)} must be shown again")
     if timeline.mender.clashes:
         return Decision("must", "a call id stands twice in the request")
-    lost = [one for one in timeline.lost_errors if timeline.ledger.is_open(one)]
-    if lost and sizes.room - sizes.used >= ROOM_FOR_ERROR:
-        return Decision("must", f"there is room again for the open error {lost[0]}")
+    lost = next(filter(timeline.ledger.is_open, timeline.lost_errors), None)
+    if lost is not None and sizes.room - sizes.used >= ROOM_FOR_ERROR:
+        return Decision("must", f"there is room again for the open error {lost}")
     if due is not None:
         return Decision("due", due)
     if asked:
@@ -163,13 +163,10 @@ class Owed(NamedTuple):
 
 def owed_tokens(timeline: Projection) -> Owed:
     """The tokens that no reduction can take away."""
-    pinned = {position for pin in timeline.pins if (position := timeline.position(pin)) is not None}
     newest = timeline.position(timeline.newest_input) if timeline.newest_input is not None else None
-    kept = [timeline.said[position] for position in (pinned | set(range(timeline.leading))) - {newest}]
-    return Owed(
-        sum(map(timeline.count, kept)),
-        timeline.count(timeline.said[newest]) if newest is not None else 0,
-    )
+    standing = {*map(timeline.position, timeline.pins), *range(timeline.leading)} - {newest}
+    pinned = [timeline.count(timeline.log.message(place)) for place in standing if place is not None]
+    return Owed(sum(pinned), timeline.count(timeline.log.message(newest)) if newest is not None else 0)
 
 
 def low_mark(timeline: Projection, framing: Framing, limit: int, cache: CacheRules, policy: Policy, owed: Owed) -> int:
@@ -205,7 +202,7 @@ def check_fit(
             needed=budget.used,
             limit=budget.limit,
         )
-    if _is_all_gone(before, after, framing):
+    if after is not before and _is_all_gone(before, after, framing):
         newest = sum(item.tokens for item in before if item.group == before[-1].group)
         raise BudgetError(
             f"not one message fits into a budget of {budget.limit} tokens, of which system prompt and tools take "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from foveate.log.items import Item
-from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall, ToolResult
+from foveate.log.messages import Message, Thinking, is_empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Pairing:
                 continue
             if waiting:
                 yield f"{', '.join(waiting)} unanswered before {items[index].id}"
-            waiting = dict.fromkeys(call.id for call in message.calls)
+            waiting = {call.id: None for call in message.calls}
         if waiting:
             yield f"{', '.join(waiting)} unanswered at the end"
 
@@ -89,7 +89,7 @@ class NothingEmpty:
     def check(self, items: Sequence[Item], facts: Facts, start: int) -> Iterator[str]:
         for index in range(start, len(items)):
             message = items[index].message
-            if message.role != "tool" and not any(_content(part) for part in message.parts):
+            if message.role != "tool" and is_empty(message):
                 yield f"{items[index].id} has no content"
 
 
@@ -123,19 +123,9 @@ def _was_said(part: Thinking, order: int, facts: Facts) -> bool:
     """Whether a message has a part, or one of the messages of the assistant right before it that only reason."""
     while part not in facts.said(order).parts:
         order -= 1
-        if order < 0 or facts.said(order).role != "assistant" or any(_content(one) for one in facts.said(order).parts):
+        if order < 0 or facts.said(order).role != "assistant" or not is_empty(facts.said(order)):
             return False
     return True
-
-
-def _content(part: object) -> bool:
-    match part:
-        case Text(text=text):
-            return bool(text.strip())
-        case ToolCall() | Media() | Opaque() | ToolResult():
-            return True
-        case _:
-            return False
 
 
 # A line with its digest around it; below that, even an open error yields to what must be sent.

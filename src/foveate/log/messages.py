@@ -154,7 +154,12 @@ def says_something(part: Part) -> bool:
 
 def has_content(part: Part) -> bool:
     """Whether a provider takes a message that is nothing but this part: one that only thinks is refused."""
-    return isinstance(part, ToolResult) or (not isinstance(part, Thinking) and says_something(part))
+    return bool(part.text.strip()) if isinstance(part, Text) else not isinstance(part, Thinking)
+
+
+def is_empty(message: Message) -> bool:
+    """Whether a message has no content, so that providers refuse it."""
+    return not any(map(has_content, message.parts))
 
 
 def text_message(id: str, role: Role, text: str, meta: MessageMeta) -> Message:

@@ -177,8 +177,8 @@ class LedgerBuilder:
         if not meta.partial:
             read = self._read.current
             _add(self._stale, [read[one] for one in (*meta.reads, *meta.writes) if one in read], None)
-        _add_newest(self._read, meta.reads, message.id)
-        _add_newest(self._written, meta.writes, message.id)
+        _add(self._read, meta.reads, message.id, moves=True)
+        _add(self._written, meta.writes, message.id, moves=True)
 
     def _feed_words(self, message: Message, order: int) -> None:
         for part in message.parts:
@@ -203,26 +203,18 @@ def _renamed(before: Message, after: Message) -> Iterator[tuple[str, str]]:
         yield from ((one, other) for one, other in zip(old, new, strict=False) if one != other)
 
 
-def _add_newest(entries: Shared[dict[str, Value]], keys: Sequence[str], value: Value) -> None:
-    """Set entries that are the newest then, also if they were there before."""
-    own = entries.own() if keys else {}
+def _add(entries: Shared[dict[str, Value]], keys: Sequence[str], value: Value, *, moves: bool = False) -> None:
+    """Set entries; one that was there before stays in its place, unless it `moves` behind all others."""
+    if not keys:
+        return
+    own = entries.own()
     for key in keys:
-        own.pop(key, None)
+        if moves:
+            own.pop(key, None)
         own[key] = value
-    _forget_oldest(own)
-
-
-def _add(entries: Shared[dict[str, Value]], keys: Sequence[str], value: Value) -> None:
-    """Set entries; one that was there before stays in its place."""
-    own = entries.own() if keys else {}
-    own.update(dict.fromkeys(keys, value))
-    _forget_oldest(own)
-
-
-def _forget_oldest(entries: dict[str, Value]) -> None:
     # What a ledger shows are the newest few; in years of one session the rest would only be carried along.
-    while len(entries) > _MAX_ENTRIES:
-        del entries[next(iter(entries))]
+    while len(own) > _MAX_ENTRIES:
+        del own[next(iter(own))]
 
 
 _ERROR_WORD: Final = re.compile(

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from foveate.log.items import Item
-from foveate.log.messages import Message, MessageMeta, Part, Text, Thinking, ToolCall, ToolResult, text_message
+from foveate.log.messages import Message, MessageMeta, Part, Thinking, ToolCall, ToolResult, is_empty, text_message
 from foveate.log.quoting import flatten_text, quote_lines
 from foveate.views.sharing import Shared
 from foveate.wire.openai_responses import repeated
@@ -84,7 +84,7 @@ class Mender:
             self._feed_result(item)
         elif message.role == "assistant" and message.calls:
             self._feed_calls(item)
-        elif _is_empty(message):
+        elif is_empty(message):
             self._left_out.own()[message.id] = _EMPTY
         else:
             self._append(item)
@@ -138,10 +138,11 @@ class Mender:
 
     def forget_left_out(self, most: int, keep: Container[str]) -> None:
         """Remember no more than so many messages as left out; those to `keep` and the newest."""
-        if len(self.left_out) > most:
-            oldest = next((one for one in self.left_out if one not in keep), None)
+        left_out = self._left_out
+        if len(left_out.current) > most:
+            oldest = next((one for one in left_out.current if one not in keep), None)
             if oldest is not None:
-                del self._left_out.own()[oldest]
+                del left_out.own()[oldest]
 
     def replace(self, items: list[Item], *, claims: bool) -> None:
         """Put another arrangement of items in place of the sealed ones; with `claims`, all its call ids are used."""
@@ -175,7 +176,7 @@ class Mender:
 
     def _waiting_last(self) -> bool:
         """Whether the last item is reasoning that waits for what it led to."""
-        return bool(self.items) and self.left_out.get(self.items[-1].id) == _WAITS
+        return bool(self.items) and self._left_out.current.get(self.items[-1].id) == _WAITS
 
     def _led(self, item: Item) -> Item:
         """An item with the reasoning before it, if that is the assistant's too; else the reasoning leaves."""
@@ -318,13 +319,6 @@ def _end_of(items: list[Item], group: str) -> int:
 
 
 def _is_reasoning(message: Message) -> bool:
-    return _is_empty(message) and any(
+    return is_empty(message) and any(
         isinstance(part, Thinking) and (part.text or part.signature or part.extra) for part in message.parts
-    )
-
-
-def _is_empty(message: Message) -> bool:
-    # Thinking alone is no content: providers refuse a message that has nothing else.
-    return all(
-        isinstance(part, Thinking) or (isinstance(part, Text) and not part.text.strip()) for part in message.parts
     )

@@ -381,7 +381,7 @@ def projection_of(context: AgentContext, given: object, counter: TokenCounter) -
         isinstance(given, Projection)
         and given.log is context.log
         and given.length == context.length
-        and given.counter.name == counter.name
+        and (given.counter is counter or given.counter.name == counter.name)
     ):
         return given
     return Projector(counter).projection(context)
