@@ -43,12 +43,12 @@ def spelled(value: Any) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         # What follows from the options is none of them.
         given = [one for one in fields(value) if one.init or one.compare]
-        options = ", ".join(f"{one.name}={spelled(getattr(value, one.name))}" for one in given)
+        options = ", ".join([f"{one.name}={spelled(getattr(value, one.name))}" for one in given])
         return f"{_name(type(value))}({options})"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{spelled(key)}: {spelled(one)}" for key, one in value.items()) + "}"
     if isinstance(value, tuple | list | set | frozenset):
-        return f"[{', '.join(spelled(one) for one in value)}]"
+        return f"[{', '.join(map(spelled, value))}]"
     if value is None or isinstance(value, str | int | float | bool):
         return repr(value)
     # A function or an object of somebody's own: its name must do, its address would be another in each process.

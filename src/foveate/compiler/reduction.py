@@ -13,7 +13,7 @@ from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.transforms.digest import is_covered
 from foveate.views.draft import Draft, PassContext
-from foveate.views.passes import Pass, PlainPass, pass_name, runs_on
+from foveate.views.passes import Pass, PlainPass, pass_name
 
 
 class Reduced(NamedTuple):
@@ -40,12 +40,12 @@ def run_passes(
     return draft, tuple(records)
 
 
-def is_needed(stage: Pass | PlainPass, draft: Draft, ctx: PassContext) -> bool:
-    """Whether a pass has work to do: its own judgement, else whether the draft is above the low mark."""
+def is_needed(stage: Pass | PlainPass, draft: Draft, ctx: PassContext, *, always: bool = False) -> bool:
+    """Whether a pass has work to do: its own judgement, else `always`, or whether the draft is above the low mark."""
     own: Callable[[Draft, PassContext], bool] | None = getattr(stage, "needed", None)
     if own is not None:
         return own(draft, ctx)
-    return runs_on(stage) == "request" or draft.tokens > ctx.low
+    return always or draft.tokens > ctx.low
 
 
 def run_pass(stage: Pass | PlainPass, draft: Draft, ctx: PassContext) -> Draft:

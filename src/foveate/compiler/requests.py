@@ -86,7 +86,7 @@ class _Asking:
         for (stage, _), first in zip(self.passes, self.first, strict=True):
             seen = [item for item in fresh if item.order < first]
             draft = Draft(fresh[len(seen) :])
-            if not is_needed(stage, draft, self.ctx):
+            if not is_needed(stage, draft, self.ctx, always=True):
                 continue
             after = _asked(stage, draft, self.ctx)
             _refuse_late_rewriting(stage, draft, after)

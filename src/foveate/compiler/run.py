@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -189,11 +189,10 @@ class _Reducer:
                 code="reduction_declined", phase="compile", text=text, subject=str(sizes.used)
             )
             return so_far._replace(proposed=(*so_far.proposed, declined))
-        return after._replace(proposed=(event, *self._yields(kept)))
-
-    def _yields(self, kept: KeptTurns) -> Iterator[DiagnosticRecorded]:
-        if kept.yields:
-            yield DiagnosticRecorded(code="turns_yielded", phase="compile", text=kept.yields)
+        if not kept.yields:
+            return after._replace(proposed=(event,))
+        yielded = DiagnosticRecorded(code="turns_yielded", phase="compile", text=kept.yields)
+        return after._replace(proposed=(event, yielded))
 
     def _context(
         self,

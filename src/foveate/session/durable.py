@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -20,14 +21,13 @@ from foveate.log.kept import Kept
 from foveate.recall import PassageIndex
 from foveate.recall.postings import Statistics
 from foveate.recall.terms import Term
-from foveate.session.displacing import displaced
 from foveate.session.observing import log_failure
 from foveate.session.options import Options
 from foveate.session.session import Session
-from foveate.session.transcript import TranscriptFile
 from foveate.store import SessionInfo, Store
 from foveate.store.backlog import index_backlog
 from foveate.store.engine import INTERACTIVE_WAIT, limit_wait, may_pass
+from foveate.store.held_lines import Batch
 from foveate.store.holding import HoldingWriter
 from foveate.store.info import pending_info
 from foveate.store.reader import Reader
@@ -64,16 +64,16 @@ def opened(
     begun = kind(**options)
     journal = StoreJournal.open(store, session_id, vault=vault)
     try:
-        counter = _counter(options, journal.model)
+        load: Callable[[], tuple[AgentContext, Projector]] = partial(journal.load, _counter(options, journal.model))
         session = None
         while session is None:
             try:
                 with limit_wait(INTERACTIVE_WAIT):
-                    context, projector = journal.load(counter)
+                    context, projector = load()
                     session = kind.continued(context, journal, options, projector, begun)
             except ConflictError:
                 # Another process began it, or went on with it, at this moment.
-                continue
+                load = journal.reload
         if transcript is not None:
             _follow(session, transcript)
     except BaseException:
@@ -90,6 +90,8 @@ def recorded_call(store: Store, info: SessionInfo, number: int) -> CompiledConte
 
 
 def _follow(session: Session, transcript: str | Path) -> None:
+    from foveate.session.transcript import TranscriptFile  # noqa: PLC0415  few sessions have one
+
     file = TranscriptFile(transcript)
     try:
         file.attach(session)
@@ -97,6 +99,12 @@ def _follow(session: Session, transcript: str | Path) -> None:
         # Another process may have written to both since the session was read; else it was somebody else.
         session.refresh()
         file.attach(session, beside=True)
+
+
+def _displaced(store: Store, info: SessionInfo, batches: Sequence[Batch]) -> list[Event]:
+    from foveate.session.displacing import displaced  # noqa: PLC0415  few logs are ever gone on with twice
+
+    return displaced(store, info, batches)
 
 
 def _counter(options: Mapping[str, Any], recorded: str | None) -> TokenCounter:
@@ -158,7 +166,7 @@ class StoreJournal:
         self._counter: TokenCounter | None = None
         self._saved = 0
         self._wrote = False
-        store.drainer.displace = displaced
+        store.drainer.displace = _displaced
 
     @property
     def info(self) -> SessionInfo:
@@ -198,14 +206,20 @@ class StoreJournal:
         return self._log.place if self._log.is_held else None
 
     def load(self, counter: TokenCounter) -> tuple[AgentContext, Projector]:
-        """The session as it stands: from its newest checkpoint on, or from its first event."""
+        """The session as it stands when it is opened, so that the store was just asked for it."""
         self._counter = counter
-        return self.reload()
+        self._drain_soon()
+        self._look_up_begun()
+        return self._read()
 
     def reload(self) -> tuple[AgentContext, Projector]:
         """The session as it stands, all that is held included."""
         self._drain_soon()
         self._look_up()
+        return self._read()
+
+    def _read(self) -> tuple[AgentContext, Projector]:
+        """The log from its newest checkpoint on, or from its first event, and behind it what is held."""
         self._saved = 0
         context, projector = self._context_at(None, self._counter or counter_for(self.model))
         self._log.restart(context.system)

@@ -320,7 +320,7 @@ def insert_ignoring(connection: Connection, table: Table) -> Any:
 def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
     """Insert rows as they are, values in the order of the columns; of many this takes half the time."""
     mark = "%s" if connection.dialect.name == "postgresql" else "?"
-    columns = ", ".join(column.name for column in table.columns)
+    columns = ", ".join(table.columns.keys())
     marks = ", ".join([mark] * len(table.columns))
     connection.exec_driver_sql(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", rows)  # noqa: S608
 

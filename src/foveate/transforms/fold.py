@@ -54,10 +54,11 @@ def folded(draft: Draft, ctx: PassContext, scope: Iterable[Group], *, by: str) -
     if absorbed:
         runs = [[group for run in runs for group in run]]
     standing = [item for item in digests if item not in absorbed]
-    total = sum(group.tokens for run in runs for group in run) or 1
+    sizes = [sum(group.tokens for group in run) for run in runs]
+    total = sum(sizes) or 1
     place: dict[str, Item] = {}
-    for number, run in enumerate(runs, start=len(unsent)):
-        share = room * sum(group.tokens for group in run) // total
+    for number, (run, size) in enumerate(zip(runs, sizes, strict=True), start=len(unsent)):
+        share = room * size // total
         digest = _digest(run, absorbed, standing, ctx, id=f"r{ctx.number}.{number}", by=by, room=share)
         standing.append(digest)
         place.update((item.id, digest) for group in run for item in group.items)
@@ -83,7 +84,8 @@ def _replaced(items: tuple[Item, ...], place: dict[str, Item]) -> Iterator[Item]
 
 
 def _may_fold(group: Group, ctx: PassContext) -> bool:
-    return not group.head.is_digest and not ctx.must_keep(group) and group.head.id != ctx.timeline.first_input
+    head = group.head
+    return not head.is_digest and not ctx.must_keep(group) and head.id != ctx.timeline.first_input
 
 
 def _runs(evicted: Iterable[Group]) -> Iterator[list[Group]]:

@@ -77,17 +77,17 @@ class Mender:
         """Take one item; if nothing is wrong with it, it passes as it is."""
         item = self._led(item)
         message = item.message
-        if message.role == "assistant" and _is_reasoning(message):
-            self._left_out.own()[message.id] = _WAITS
-            self._append(item)
-        elif message.role == "tool":
+        if message.role == "tool":
             self._feed_result(item)
         elif message.role == "assistant" and message.calls:
             self._feed_calls(item)
-        elif is_empty(message):
-            self._left_out.own()[message.id] = _EMPTY
-        else:
+        elif not is_empty(message):
             self._append(item)
+        elif message.role == "assistant" and _has_reasoning(message):
+            self._left_out.own()[message.id] = _WAITS
+            self._append(item)
+        else:
+            self._left_out.own()[message.id] = _EMPTY
 
     def projected(self) -> list[Item]:
         """The items with a stand-in for each result that is still missing."""
@@ -318,7 +318,5 @@ def _end_of(items: list[Item], group: str) -> int:
     raise LookupError(f"no item of group {group!r}")
 
 
-def _is_reasoning(message: Message) -> bool:
-    return is_empty(message) and any(
-        isinstance(part, Thinking) and (part.text or part.signature or part.extra) for part in message.parts
-    )
+def _has_reasoning(message: Message) -> bool:
+    return any(isinstance(part, Thinking) and (part.text or part.signature or part.extra) for part in message.parts)

@@ -174,7 +174,7 @@ class Timeline:
         # In stretches: what is counted ahead is held in memory.
         for first in range(self.length, length, _STRETCH):
             bodies = [event.body for event in self.log.events(first, min(length, first + _STRETCH))]
-            self._counting.prepare(body.message for body in bodies if isinstance(body, MessageAppended))
+            self._counting.prepare([body.message for body in bodies if isinstance(body, MessageAppended)])
             for body in bodies:
                 self._take(body, offered)
             self._counting.forget()
