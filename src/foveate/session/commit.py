@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from foveate.budget.tokens import TokenCounter
 from foveate.compiler.compiled import CompiledContext
@@ -26,6 +26,13 @@ Make = Callable[[AgentContext], AgentContext]
 Result = TypeVar("Result")
 _ATTEMPTS: Final = 500
 _LONGEST_WAIT: Final = 0.05
+
+
+class Committed(NamedTuple):
+    """The snapshots before and after what was written; the log may have gone on, or be another one, by now."""
+
+    before: AgentContext
+    after: AgentContext
 
 
 class Journal(Protocol):
@@ -128,8 +135,8 @@ class EventWriter:
             f"session {self.context.session!r}: other writers were first {_ATTEMPTS} times in a row; try again"
         )
 
-    def commit(self, make: Make, *, hold: bool = False) -> AgentContext:
-        """Go on to what `make` makes of the snapshot, once that is written; returns the snapshot before.
+    def commit(self, make: Make, *, hold: bool = False) -> Committed:
+        """Go on to what `make` makes of the snapshot, once that is written.
 
         If another writer was first, its events are taken in, and the `ConflictError` is for `retried`. With `hold`,
         what the store refuses is held beside it, and written before whatever it takes next.
@@ -163,7 +170,7 @@ class EventWriter:
         self._go_on(after)
         if is_news:
             self._say_held(kept)
-        return before
+        return Committed(before, after)
 
     def projection(self, counter: TokenCounter) -> Projection:
         """What the snapshot comes to."""

@@ -25,7 +25,7 @@ from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
 from foveate.session import records
 from foveate.session.beside import Turns, run_beside
-from foveate.session.commit import EventWriter, Journal, Make
+from foveate.session.commit import Committed, EventWriter, Journal, Make
 from foveate.session.observing import log_compile
 from foveate.session.options import Attempt, Means, Options
 from foveate.session.reading import ReadableSession
@@ -200,8 +200,7 @@ class Session(ReadableSession):
         with self._writer.guard:
             decoded = restored(decode_next(raws, self._context.messages, format), self._means.originals)
             step = AgentStep(messages=tuple(decoded), time=records.moment("time", time))
-            before = self._append(partial(self._routed, step), hold=hold)
-            after = self._context
+            before, after = self._append(partial(self._routed, step), hold=hold)
             return [after.log.message(place).id for place in range(before.message_count, after.message_count)]
 
     def next_execution(self, *, time: float | None = None) -> None:
@@ -387,14 +386,14 @@ class Session(ReadableSession):
             records.refuse_known_ids(step.messages, self._projection())
         return self._router.route(context, step)
 
-    def _append(self, make: Make, *, hold: bool = False) -> AgentContext:
-        """Commit what `make` makes, of what another writer appended first too; returns the snapshot before.
+    def _append(self, make: Make, *, hold: bool = False) -> Committed:
+        """Commit what `make` makes; made again behind what another writer appended first.
 
         The thread that calls this is inside the guard, or has the session alone.
         """
         return self._writer.retried(partial(self._commit, make, hold=hold))
 
-    def _commit(self, make: Make, *, hold: bool) -> AgentContext:
+    def _commit(self, make: Make, *, hold: bool) -> Committed:
         try:
             return self._writer.commit(make, hold=hold)
         finally:
