@@ -17,9 +17,9 @@ from foveate.compiler.payload import WIRE, payload_chunks, payload_hash
 from foveate.compiler.reduction import Reduced
 from foveate.compiler.triggers import Decision, cold_reason
 from foveate.errors import ConfigError
+from foveate.log.context import Place
 from foveate.log.events import Body, CallRecorded, PassRecord, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
-from foveate.log.kept import Place
 from foveate.log.messages import Message, is_empty
 from foveate.log.quoting import flatten_text, mark_lines, neutralize_text, quote_name
 from foveate.log.sections import ContextSection

@@ -74,7 +74,7 @@ def piece(message: Message, wire: int = WIRE) -> bytes:
         said = openai_chat.encode(message)
         # Reasoning and fields of one provider are sent in other formats, so they belong to what was sent.
         return _encode([said, message.parts, message.extra] if says_more(message) else said) + b","
-    extra = unmarked_extra(message)
+    extra = unmarked_extra(message) if message.extra else message.extra
     return _encode([message.role, message.parts, extra] if extra else [message.role, message.parts]) + b","
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, Protocol, overload
+from typing import Any, Literal, NamedTuple, Protocol, overload
 
 from foveate.log.events import Body, Event, ExecutionStarted, FramingSet, MessageAppended
 from foveate.log.locking import LogLock
@@ -330,3 +330,13 @@ def _note(context: AgentContext, changes: dict[str, Any], body: Body) -> None:
                 changes["begun"] = body
         case _:
             return
+
+
+Place = Literal["store", "held", "memory"]
+
+
+class Kept(NamedTuple):
+    """Where an append is: in the store, in the file of held events, or in memory only; and why not in the store."""
+
+    place: Place
+    why: str = ""

@@ -12,9 +12,8 @@ from foveate.budget.tokens import TokenCounter
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.rebuild import rebuilt_call
 from foveate.errors import ConflictError, DisplacedError, StoreError
-from foveate.log.context import AgentContext
+from foveate.log.context import AgentContext, Kept, Place
 from foveate.log.events import DiagnosticRecorded, Event
-from foveate.log.kept import Kept, Place
 from foveate.log.locking import LogLock
 from foveate.recall import PassageIndex
 from foveate.session.observing import Observers, log_failure

@@ -15,9 +15,8 @@ from foveate.budget.tokens import TokenCounter, counter_for
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.rebuild import rebuilt
 from foveate.errors import ConfigError, ConflictError, FoveateError, LogError, StoreError
-from foveate.log.context import AgentContext, Log
+from foveate.log.context import AgentContext, Kept, Log
 from foveate.log.events import CallRecorded, Event, MessageAppended
-from foveate.log.kept import Kept
 from foveate.recall import PassageIndex
 from foveate.recall.postings import Statistics
 from foveate.recall.terms import Term

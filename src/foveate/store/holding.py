@@ -15,8 +15,8 @@ from typing import Final
 from sqlalchemy import Connection
 
 from foveate.errors import ConflictError, DisplacedError, StoreError
+from foveate.log.context import Kept
 from foveate.log.events import Event
-from foveate.log.kept import Kept
 from foveate.store.draining import drain
 from foveate.store.engine import is_busy, limit_wait, may_pass, wait_in_turns, wait_limit
 from foveate.store.held_files import fitting

@@ -78,9 +78,9 @@ class Compose:
         return [
             group
             for group in groups(draft.items)
-            if max(item.order for item in group.items) < first
-            and not group.head.is_digest
-            and group.head.fate != "recalled"
+            if not (head := group.head).is_digest
+            and head.fate != "recalled"
+            and max([item.order for item in group.items]) < first
             and not ctx.must_keep(group)
         ]
 

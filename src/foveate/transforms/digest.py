@@ -58,7 +58,7 @@ def with_lines(item: Item, lines: Iterable[Line], ctx: PassContext, *, room: int
 
 def rendered(lines: Sequence[Line], covers: Sequence[tuple[int, int]], ctx: PassContext) -> str:
     """The text of a digest: each line is ours, and says whose words it shows, or is marked as quoted."""
-    first, last = (flatten_text(ctx.said(order).id) for order in (covers[0][0], covers[-1][1]))
+    first, last = flatten_text(ctx.said(covers[0][0]).id), flatten_text(ctx.said(covers[-1][1]).id)
     hint = f"; call {ctx.recall_tool} with a reference such as {first} to see it whole" if ctx.recall_tool else ""
     out = [f"[earlier in this session, {first} to {last}, reduced; {MARKED}{hint}]"]
     above: Line | None = None

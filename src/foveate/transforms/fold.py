@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 import msgspec
@@ -14,7 +14,7 @@ from foveate.log.quoting import quote_name
 from foveate.log.semantics import parsed_arguments, recorded_semantics
 from foveate.transforms.digest import clipped, digest_item, fitting, head_of
 from foveate.views.draft import Draft, Group, PassContext, groups, tail_start
-from foveate.views.ledger import BINDING
+from foveate.views.ledger import BINDING, Failure
 
 _USER_HEAD: Final = 360
 _ANSWER_HEAD: Final = 320
@@ -130,15 +130,17 @@ def _digest(
     covers = [(item.order, item.order) for group in evicted for item in group.items]
     covers += [span for item in absorbed for span in item.covers]
     lines = [line for item in absorbed for line in item.lines]
-    lines += [line for group in evicted for line in _lines(group, ctx)]
-    digest = digest_item(_chosen(lines, others, room, ctx), covers, ctx, id=id, by=by)
+    open_errors = {failure.message_id: failure for failure in ctx.ledger.open_errors.values()}
+    lines += [line for group in evicted for line in _lines(group, open_errors, ctx)]
+    digest = digest_item(_chosen(lines, others, room, open_errors, ctx), covers, ctx, id=id, by=by)
     return msgspec.structs.replace(digest, room=max(0, room - digest.tokens + _words(digest)))
 
 
-def _chosen(lines: list[Line], others: list[Item], room: int, ctx: PassContext) -> list[Line]:
+def _chosen(
+    lines: list[Line], others: list[Item], room: int, open_errors: Container[str], ctx: PassContext
+) -> list[Line]:
     """The lines that get a place: open errors always, the rest by share, newest first."""
     shares = ctx.shares
-    open_errors = {failure.message_id for failure in ctx.ledger.open_errors.values()}
     newest_first = lines[::-1]
     said = [line for line in newest_first if line.kind == "user"]
     # The newest words first, then what binds the agent, then what was merely asked.
@@ -159,7 +161,7 @@ def _left(share: float, kind: str, others: list[Item], ctx: PassContext) -> int:
     return max(whole // 3, whole - taken)
 
 
-def _lines(group: Group, ctx: PassContext) -> Iterator[Line]:
+def _lines(group: Group, open_errors: Mapping[str, Failure], ctx: PassContext) -> Iterator[Line]:
     """What a group leaves in a digest."""
     head = group.head
     original = ctx.said(head.order)
@@ -169,7 +171,7 @@ def _lines(group: Group, ctx: PassContext) -> Iterator[Line]:
     if spoken is not None:
         yield spoken
     else:
-        yield from _exchange_lines(group, original, ctx)
+        yield from _exchange_lines(group.items, original, open_errors)
 
 
 def spoken_line(message: Message, order: int, *, head: int | None = None) -> Line | None:
@@ -198,10 +200,9 @@ def _spoken(kind: LineKind, message: Message, order: int, most: int) -> Line:
     )
 
 
-def _exchange_lines(group: Group, original: Message, ctx: PassContext) -> Iterator[Line]:
-    results = {item.message.result.call_id: item for item in group.items if item.message.result is not None}
-    open_errors = {failure.message_id: failure for failure in ctx.ledger.open_errors.values()}
-    for part, call in enumerate(group.head.message.calls or original.calls):
+def _exchange_lines(items: Sequence[Item], original: Message, open_errors: Mapping[str, Failure]) -> Iterator[Line]:
+    results = {result.call_id: item for item in items if (result := item.message.result) is not None}
+    for part, call in enumerate(items[0].message.calls or original.calls):
         item = results.get(call.id)
         meta = item.message.meta if item is not None else None
         action = described(call, original.meta)
@@ -212,7 +213,7 @@ def _exchange_lines(group: Group, original: Message, ctx: PassContext) -> Iterat
         else:
             failed = meta is not None and meta.outcome not in (None, "ok")
             text = f"{action} → {meta.outcome}" if failed and meta is not None else action
-            yield Line(kind="step", text=text, source=original.id, order=group.head.order, part=part)
+            yield Line(kind="step", text=text, source=original.id, order=items[0].order, part=part)
 
 
 def described(call: ToolCall, meta: MessageMeta) -> str:
