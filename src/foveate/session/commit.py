@@ -191,7 +191,11 @@ class EventWriter:
         text = f"{kept.why}; the session goes on, and the store gets all of it as soon as it can be written"
         log_failure(self.context.session, StoreError(text))
         said = DiagnosticRecorded(code="store_failed", phase="record", text=text)
-        self.retried(partial(self.commit, partial(AgentContext.with_events, bodies=[said]), hold=True))
+        try:
+            self.retried(partial(self.commit, partial(AgentContext.with_events, bodies=[said]), hold=True))
+        except ConflictError as error:
+            # What it is about was written: no attempt to write that is made again.
+            log_failure(self.context.session, error)
 
     def _take_in(self, *, hold: bool) -> bool:
         """Take in what others wrote; whether the snapshot is one of the log as it stands."""
