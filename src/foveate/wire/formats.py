@@ -182,7 +182,7 @@ def _common(raw: object, where: str) -> Message:
 def _is_common(raw: Mapping[str, Any]) -> bool:
     """Whether a message says no more than a role and texts, which several formats write alike."""
     content = raw.get("content")
-    if not _has_role(raw) or raw.keys() != {"role", "content"}:
+    if not _has_role(raw) or set(raw) != {"role", "content"}:
         return False
     return isinstance(content, str) or (isinstance(content, list) and all(map(_is_plain_text, content)))
 

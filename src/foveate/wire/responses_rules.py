@@ -37,6 +37,7 @@ from typing import Any, Final
 
 from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS
 from foveate.wire.responses_acceptance import ROLES, fits_role, is_taken
+from foveate.wire.responses_items import FIELDS, answers
 from foveate.wire.responses_lowering import PREFIXES
 
 Items = list[Mapping[str, Any]]
@@ -176,11 +177,11 @@ def outputs_have_calls(items: Items) -> Iterator[str]:
     for index, item in enumerate(items):
         call_id = str(_answered(item))
         if _is_call(item):
-            kinds[call_id] = f"{item['type']}_output"
+            kinds[call_id] = str(item["type"])
         elif _is_output(item) and call_id not in kinds:
             yield f"item {index}: output {call_id!r} without its call before it"
-        elif _is_output(item) and kinds[call_id] != item["type"]:
-            yield f"item {index}: {item['type']} for a call that wants {kinds[call_id]}"
+        elif _is_output(item) and not answers(item["type"], kinds[call_id]):
+            yield f"item {index}: {item['type']} for a call that wants the output of a {kinds[call_id]}"
 
 
 def calls_answered(items: Items) -> Iterator[str]:
@@ -271,11 +272,13 @@ def _outputs(items: Items) -> list[tuple[int, Mapping[str, Any]]]:
 
 def _is_call(item: Mapping[str, Any]) -> bool:
     kind = str(item.get("type", ""))
-    return kind in ("function_call", "custom_tool_call") or (kind.endswith("_call") and "call_id" in item)
+    return kind in ("function_call", "custom_tool_call") or (kind.endswith("_call") and item.get("call_id") is not None)
 
 
 def _is_output(item: Mapping[str, Any]) -> bool:
-    return str(item.get("type", "")).endswith("_output")
+    """Whether an item answers a call of the client's; what the provider ran itself names none."""
+    kind = str(item.get("type", ""))
+    return kind.endswith("_output") and (kind in FIELDS or item.get("call_id") is not None)
 
 
 def _is_hosted(item: Mapping[str, Any]) -> bool:
