@@ -1,7 +1,7 @@
 """Gemini contents, both ways.
 
-A content of the model is one assistant message; a content of the user is one tool message for each function response
-and a user message for what stands between them.
+A content of the model is one assistant message; a content of the user is one tool message for each function response,
+with the media behind it, which agents put there for the tool, and a user message for all else between them.
 
 Calls without an id get one. A response without an id answers, of the newest content with calls, the first call of its
 name that is still open. Where that content was given in an earlier batch, the first response of a name in the batch
@@ -9,7 +9,7 @@ answers the first open call of that name, the second the second, and so on; the 
 responses come in several batches. Ids made here are not written again.
 
 What went in comes out again byte for byte, but for half characters, which are replaced. A response that comes twice in
-one content stays beside the first one's, as do parts of kinds that Foveate does not know.
+one content stays where it came, as do parts of kinds that Foveate does not know.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.messages import Message, MessageMeta, Opaque, Part, ToolResult, fields_of, foreign
+from foveate.log.messages import Media, Message, MessageMeta, Opaque, Part, Text, ToolResult, fields_of, foreign
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_text, mapping, rest
 from foveate.wire.format import Where
-from foveate.wire.gemini_originals import noted, part_as_it_came, response_as_it_came
+from foveate.wire.gemini_originals import behind, noted, part_as_it_came, parts_behind, response_as_it_came
 from foveate.wire.gemini_parts import NAME, camel, given_id, result_of, said_part, told_part
 from foveate.wire.opaque import without_alien
 
@@ -186,12 +186,20 @@ def _told(
         place = f"{where}, part {at}"
         raw = content["parts"][at]
         if "functionResponse" not in part:
-            said.append(noted(told_part(part, place), raw))
+            told = noted(told_part(part, place), raw)
+            if messages and not said and not isinstance(told, Text):
+                messages[-1] = _with_behind(messages[-1], told)
+            else:
+                said.append(told)
             continue
         response = mapping(part["functionResponse"], place)
         # Only with an id it is the same response that comes again; without one it answers another call.
-        if given_id(response) and response in answered and not said and messages:
-            messages[-1] = _with_repeated(messages[-1], rest(mapping(raw, place), _NONE, place))
+        if given_id(response) and response in answered:
+            again = Opaque(format=NAME, raw=rest(mapping(raw, place), _NONE, place))
+            if said:
+                said.append(again)
+            else:
+                messages[-1] = _with_behind(messages[-1], again)
             continue
         if said:
             messages.append(_message("user", said, content, _more(kept, messages)))
@@ -205,14 +213,9 @@ def _told(
     return messages
 
 
-def _with_repeated(message: Message, raw: dict[str, Any]) -> Message:
-    """A result with a response beside it that was given before: no other provider takes a second one."""
-    parts = tuple(
-        msgspec.structs.replace(part, media=(*part.media, Opaque(format=NAME, raw=raw)))
-        if isinstance(part, ToolResult)
-        else part
-        for part in message.parts
-    )
+def _with_behind(message: Message, part: Media | Opaque) -> Message:
+    """A result with a part that stood behind its response."""
+    parts = tuple(behind(one, part) if isinstance(one, ToolResult) else one for one in message.parts)
     return msgspec.structs.replace(message, parts=parts)
 
 
@@ -240,7 +243,7 @@ def _failed(message: Message) -> Message:
 def _encoded(message: Message, names: Mapping[str, str]) -> Parts:
     result = message.result
     if result is not None:
-        repeated = [dict(one.raw) for one in result.media if isinstance(one, Opaque)]
         name = names.get(result.call_id) or message.meta.tool_name
-        return [response_as_it_came(result, name, failed=message.extra.get("is_error") is True), *repeated]
+        response = response_as_it_came(result, name, failed=message.extra.get("is_error") is True)
+        return [response, *(raw for _, raw in parts_behind(result))]
     return [part for one in message.parts if (part := part_as_it_came(one, message.role)) is not None]

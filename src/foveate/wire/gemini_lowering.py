@@ -23,8 +23,8 @@ from foveate.wire.attachments import fetched, held, left_out, takes, type_of
 from foveate.wire.data_uri import is_base64, kind_of
 from foveate.wire.format import OPENING, Request, opening_of_nothing
 from foveate.wire.gemini import is_original, shell_of
-from foveate.wire.gemini_originals import part_as_it_came, response_as_it_came
-from foveate.wire.gemini_parts import NAME, RUN, call_of, echo_of, part_of, response_of, signature_of
+from foveate.wire.gemini_originals import part_as_it_came, parts_behind, response_as_it_came
+from foveate.wire.gemini_parts import NAME, RUN, call_of, echo_of, given_id, part_of, response_of, signature_of
 from foveate.wire.names import ANY, GEMINI_NAMES, spelling
 from foveate.wire.opaque import without_alien
 from foveate.wire.originals import follows_in_log
@@ -146,8 +146,11 @@ def _answer(contents: list[_Content], before: Message | None, message: Message, 
     """Add the response to a call of an original; all of an exchange stand in one content, unless they came apart."""
     original = is_original(message)
     parts = _original_parts(message, lowering) if original else _response_parts(message, lowering)
-    last = contents[-1] if contents and contents[-1].role == "user" and contents[-1].takes_responses else None
-    if last is not None and (not original or last.original is None or _came_together(before, message)):
+    last = contents[-1] if contents and contents[-1].role == "user" else None
+    if last is not None and original and last.original is not None and _came_together(before, message):
+        last.parts.extend(parts)
+        return
+    if last is not None and last.takes_responses and not (original and last.original is not None):
         last.add_responses(parts)
         return
     contents.append(_Content("user", parts, message if original else None))
@@ -236,11 +239,12 @@ def _original_parts(message: Message, lowering: _Lowering) -> list[dict[str, Any
         inner = part.get("functionResponse")
         if not isinstance(inner, dict) or not all(is_acceptable(part_of(one) or {}) for one in result.attachments):
             return _response_parts(message, lowering)
-        repeated = [one.raw for one in result.media if isinstance(one, Opaque)]
-        return [_renamed(one, name or inner["name"]) for one in (part, *repeated)]
+        return [_renamed(one, name or inner["name"]) for one in (part, *(raw for _, raw in parts_behind(result)))]
     parts: list[dict[str, Any]] = []
     for one in message.parts:
         raw = part_as_it_came(one, role)
+        if raw is not None and isinstance(one, Opaque) and (raw := _repeated(raw, lowering)) is None:
+            continue
         if raw is not None and is_acceptable(raw):
             if isinstance(one, ToolCall):
                 raw = {**raw, "functionCall": {**raw["functionCall"], "name": lowering.names[one.name]}}
@@ -250,9 +254,22 @@ def _original_parts(message: Message, lowering: _Lowering) -> list[dict[str, Any
     return parts
 
 
-def _renamed(part: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A part with a response, under the name that its call is sent with."""
-    return {**part, "functionResponse": {**part["functionResponse"], "name": name}}
+def _renamed(part: dict[str, Any], name: str) -> dict[str, Any]:
+    """A part with its response, if it is one, under the name that its call is sent with."""
+    response = part.get("functionResponse")
+    return {**part, "functionResponse": {**response, "name": name}} if isinstance(response, Mapping) else part
+
+
+def _repeated(raw: dict[str, Any], lowering: _Lowering) -> dict[str, Any] | None:
+    """An opaque part; None for a response that comes again, unless its first is sent as it came: it would be refused."""
+    inner = raw.get("functionResponse", raw.get("function_response"))
+    if not isinstance(inner, Mapping):
+        return raw
+    call_id = given_id(inner) or ""
+    answer, call = lowering.answers.get(call_id), lowering.calls.get(call_id)
+    if answer is None or call is None or not is_original(answer):
+        return None
+    return _renamed(raw, lowering.names[call.name])
 
 
 def is_acceptable(raw: Mapping[str, Any]) -> bool:
@@ -322,10 +339,10 @@ def _response(call: ToolCall, message: Message, lowering: _Lowering) -> dict[str
 
 def _attached(message: Message) -> list[dict[str, Any]]:
     result = message.result
-    if result is None or (
-        is_original(message) and all(is_acceptable(part_of(one) or {}) for one in result.attachments)
-    ):
+    if result is None:
         return []
+    if is_original(message) and all(is_acceptable(part_of(one) or {}) for one in result.attachments):
+        return [raw for one, raw in parts_behind(result) if isinstance(one, Media)]
     return [_media(one) for one in result.attachments]
 
 
