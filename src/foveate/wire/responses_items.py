@@ -60,6 +60,11 @@ _LONGEST_NOTE: Final = 4_000
 _encode = msgspec.json.Encoder().encode
 
 
+def answers(output: object, call: str) -> bool:
+    """Whether outputs of a type answer calls of a type: of most it is named in full, of a tool search in short."""
+    return output in (f"{call}_output", f"{call.removesuffix('_call')}_output")
+
+
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Whether an item is something that the provider ran itself, or wants to be allowed to run."""
     kind = str(item.get("type"))

@@ -30,7 +30,7 @@ from foveate.wire.openai_responses import (
 from foveate.wire.pieces import Piece
 from foveate.wire.responses_acceptance import is_acceptable
 from foveate.wire.responses_blocks import NAME, parts_of, sent_media
-from foveate.wire.responses_items import FIELDS, LONGEST_ID, hosted, sent
+from foveate.wire.responses_items import FIELDS, LONGEST_ID, answers, hosted, sent
 from foveate.wire.responses_reading import APPROVAL, CUSTOM, FUNCTION
 from foveate.wire.tools import responses_tools
 
@@ -84,7 +84,7 @@ class _Lowering:
     def answers(self, item: Mapping[str, Any]) -> bool:
         """Whether an output answers a call that was sent."""
         sent = self.ids.get(str(item.get("call_id")))
-        return sent in self.kinds and item.get("type") == f"{self.kinds[sent]}_output"
+        return sent in self.kinds and answers(item.get("type"), self.kinds[sent])
 
     def note(self, item: dict[str, Any]) -> None:
         """Note an item that is sent."""
@@ -218,7 +218,7 @@ def _call(call: ToolCall, lowering: _Lowering, *, reasoned: bool) -> _Entry:
 
 def _is_native(result: ToolResult, kind: str) -> bool:
     kept = fields_of(result.extra, NAME)
-    return kept.get("type") == f"{kind}_output" and ("output" not in kept or answers_as_it_came(result))
+    return answers(kept.get("type"), kind) and ("output" not in kept or answers_as_it_came(result))
 
 
 def _ran(item: dict[str, Any], text: str, lowering: _Lowering) -> _Entry:
@@ -336,7 +336,7 @@ def _output(message: Message, result: ToolResult, lowering: _Lowering) -> dict[s
     kind = lowering.kinds.get(call_id, FUNCTION)
     if is_original(message):
         item = item_as_it_came(message, {})
-        if item.get("type") == f"{kind}_output" and is_acceptable(item):
+        if answers(item.get("type"), kind) and is_acceptable(item):
             return {**item, "id" if "call_id" not in item else "call_id": call_id}
     if kind in (FUNCTION, CUSTOM):
         return {"type": f"{kind}_output", "call_id": call_id, "output": _answer(result)}

@@ -37,6 +37,7 @@ from typing import Any, Final
 
 from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS
 from foveate.wire.responses_acceptance import ROLES, fits_role, is_taken
+from foveate.wire.responses_items import answers
 from foveate.wire.responses_lowering import PREFIXES
 
 Items = list[Mapping[str, Any]]
@@ -176,11 +177,11 @@ def outputs_have_calls(items: Items) -> Iterator[str]:
     for index, item in enumerate(items):
         call_id = str(_answered(item))
         if _is_call(item):
-            kinds[call_id] = f"{item['type']}_output"
+            kinds[call_id] = str(item["type"])
         elif _is_output(item) and call_id not in kinds:
             yield f"item {index}: output {call_id!r} without its call before it"
-        elif _is_output(item) and kinds[call_id] != item["type"]:
-            yield f"item {index}: {item['type']} for a call that wants {kinds[call_id]}"
+        elif _is_output(item) and not answers(item["type"], kinds[call_id]):
+            yield f"item {index}: {item['type']} for a call that wants the output of a {kinds[call_id]}"
 
 
 def calls_answered(items: Items) -> Iterator[str]:

@@ -51,10 +51,11 @@ def declared(tool: Mapping[str, Any]) -> list[Declared]:
         made = _custom(inner, "openai", tool) if kind == "custom" else _function(inner, "openai", tool)
     elif kind == "custom" and not _has_schema(tool):
         made = _custom(tool, "openai-responses", tool)
-    elif kind == "function" or _has_schema(tool) or kind is None:
+    elif kind in ("function", "custom", None):
         made = _function(tool, _form(tool)) or _run_by_gemini(tool)
     else:
-        made = _run(tool)
+        # A type of its own may have a schema without being a function: that of a tool search has no name.
+        made = (_function(tool, _form(tool)) if _has_schema(tool) else None) or _run(tool)
     return [] if made is None else [made]
 
 
@@ -149,6 +150,8 @@ _GEMINI_TOOLS: Final = frozenset(
     }
 )
 _SCHEMA_TYPES: Final = frozenset({"object", "string", "number", "integer", "boolean", "array", "null"})
+# Of a schema, which some give for a tool; and of free text, which has none.
+_NO_TYPES: Final = _SCHEMA_TYPES | {"custom"}
 _VERSIONED: Final = re.compile(r".*_\d{8}|mcp_toolset")
 # What stands here is a value, in which the names of types mean nothing.
 _VALUES: Final = frozenset({"default", "const", "enum", "example", "examples"})
@@ -161,9 +164,12 @@ def _has_schema(tool: Mapping[str, Any]) -> bool:
 
 
 def _form(tool: Mapping[str, Any]) -> Owner | None:
+    """The format that a definition is written in, if its fields say so; others write a function without a type."""
     if "input_schema" in tool:
         return "anthropic"
-    return "openai-responses" if tool.get("type") == "function" else None
+    kind = tool.get("type")
+    own = "parameters" in tool and isinstance(kind, str) and kind not in _NO_TYPES
+    return "openai-responses" if kind == "function" or own else None
 
 
 def _function(function: Mapping[str, Any], form: Owner | None, raw: Mapping[str, Any] | None = None) -> Declared | None:
@@ -194,7 +200,7 @@ def _run(tool: Mapping[str, Any]) -> Declared | None:
     kind, name = tool.get("type"), tool.get("name")
     if not isinstance(kind, str) or not kind or kind in _SCHEMA_TYPES:
         return None
-    owner: Owner = "anthropic" if _VERSIONED.fullmatch(kind) else "openai-responses"
+    owner: Owner = "anthropic" if _VERSIONED.fullmatch(kind) or "input_schema" in tool else "openai-responses"
     return Declared(name=name if isinstance(name, str) else "", form=owner, run=True, raw=dict(tool))
 
 
@@ -277,7 +283,7 @@ def _for_responses(tool: Declared, sent: dict[str, Any]) -> dict[str, Any]:
         inner = tool.raw["custom"] if tool.form == "openai" else tool.raw
         form = {"format": _flat(inner["format"])} if isinstance(inner.get("format"), Mapping) else {}
         return {**tool.raw, **sent} if tool.form == "openai-responses" else {"type": "custom", **sent, **form}
-    if tool.form == "openai-responses":
+    if tool.form == "openai-responses" and tool.raw.get("type") == "function":
         # Without a value the provider decides by the schema, as its own tools may want.
         return {**tool.raw, **sent, "parameters": tool.schema, "strict": tool.strict}
     # The others' tools are not strict unless they say so, but this provider's are.
