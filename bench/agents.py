@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bench.provider import Call, Script, ScriptedProvider, Shell, Step, serve
+from bench.agent_steps import PICTURE, SUBAGENT_STEPS, steps_for
+from bench.provider import Script, ScriptedProvider, serve
 from foveate.errors import FoveateError
 
 TASK: Final = "Look at calc.py, add a function that multiplies, with a test, and run the tests."
@@ -62,7 +63,6 @@ class Agent:
         install: how to get it.
         model: unless another is asked for.
         setup: to run it at a place.
-        tools: extra steps by tools that only this agent has.
 
     """
 
@@ -71,7 +71,6 @@ class Agent:
     install: str
     model: str
     setup: Callable[[Place], Setup]
-    tools: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +178,6 @@ def _pi(place: Place) -> Setup:
     )
 
 
-_TOOL_SEARCH: Final = Step(
-    "A tool is missing.", (Call("ToolSearch", {"query": "select:NotebookEdit", "max_results": 5}),)
-)
-
 AGENTS: Final = {
     agent.name: agent
     for agent in (
@@ -192,7 +187,6 @@ AGENTS: Final = {
             "npm i @anthropic-ai/claude-code@2.1.327",
             "claude-sonnet-4-5",
             _claude,
-            (_TOOL_SEARCH,),
         ),
         Agent("codex", "codex", "npm i @openai/codex@0.169.0", "gpt-6.1-sol", _codex),
         Agent("gemini-cli", "gemini", "npm i @google/gemini-cli@0.61.0", "", _gemini),
@@ -202,26 +196,6 @@ AGENTS: Final = {
         Agent("pi", "pi", "npm i @earendil-works/pi-coding-agent@0.74.2", "scripted-model", _pi),
     )
 }
-
-
-def steps_for(agent: Agent, *, tasks: int = 1) -> list[Step]:
-    """What the model does: single and parallel calls, a failure, an empty result, odd characters; then another turn."""
-    steps = [
-        Step("I look around.", (Shell("ls && cat calc.py"),), thinking="First the files."),
-        Step("Both at once.", (Shell("cat test_calc.py"), Shell("wc -l calc.py"), Shell("true"))),
-        *agent.tools,
-        Step("", (Shell("printf '\\n\\ndef multiply(a, b):\\n    return a * b\\n' >> calc.py"),)),
-        Step("Now it should fail.", (Shell("python3 -c 'import calc; assert calc.multiply(2, 3) == 7'"),)),
-        Step("", (Shell(r"printf 'caf\303\251 \342\200\250 \360\237\230\200 \033[31mred\033[0m\n'"),)),
-        Step("The function multiply is there."),
-    ]
-    if tasks > 1:
-        steps += [
-            Step("", (Shell("seq 1 300 | sed 's/^/build line /'"),)),
-            Step("", (Shell("git status --short"), Shell("git diff"))),
-            Step("That is all that changed."),
-        ]
-    return steps
 
 
 def find_program(agent: Agent, folder: Path | None) -> Path:
@@ -259,7 +233,7 @@ def record(
 
     """
     program = find_program(agent, agents)
-    script = answer or Script(steps_for(agent, tasks=tasks))
+    script = answer or Script(steps_for(agent.name, tasks=tasks), subagent_steps=SUBAGENT_STEPS)
     with tempfile.TemporaryDirectory(prefix="foveate-agent-") as name, serve(script, folder=to) as provider:
         place = Place(Path(name, "home"), Path(name, "work"), provider.address, model or agent.model)
         setup = _prepared(agent, place)
@@ -280,6 +254,7 @@ def _prepared(agent: Agent, place: Place) -> Setup:
     place.work.mkdir(parents=True)
     (place.work / "calc.py").write_text(_CALC, encoding="utf-8")
     (place.work / "test_calc.py").write_text(_TEST, encoding="utf-8")
+    (place.work / "plot.png").write_bytes(PICTURE)
     identity = ("-c", "user.name=Someone", "-c", "user.email=someone@example.com")
     for arguments in (("init", "--quiet"), ("add", "."), (*identity, "commit", "--quiet", "--message", "Add")):
         subprocess.run(["git", *arguments], cwd=place.work, check=True, capture_output=True)  # noqa: S607

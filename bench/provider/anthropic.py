@@ -31,6 +31,7 @@ class Anthropic:
         if (request.body.get("thinking") or {}).get("type") in {"enabled", "adaptive"}:
             signature = base64.b64encode(f"signature {request.number}".encode()).decode()
             blocks.append({"type": "thinking", "thinking": step.thinking, "signature": signature})
+        blocks += step.own.get(self.name, ())
         blocks += [{"type": "text", "text": step.text}] if step.text else []
         for place, call in enumerate(step.calls):
             assert isinstance(call, Call)
@@ -84,5 +85,7 @@ def _parts(block: Json) -> tuple[Json, list[Json]]:
                 {"type": "signature_delta", "signature": block["signature"]},
             ]
             return {**block, "thinking": "", "signature": ""}, deltas
-        case _:
+        case "tool_use" | "server_tool_use":
             return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+        case _:
+            return block, []

@@ -29,7 +29,7 @@ class Gemini:
 
     def answer(self, request: Request, step: Step) -> Reply:
         """Only the first call of an answer bears a thought signature, as the API has it."""
-        parts: list[Json] = [{"text": step.text}] if step.text else []
+        parts: list[Json] = [*step.own.get(self.name, ()), *([{"text": step.text}] if step.text else [])]
         for place, call in enumerate(step.calls):
             assert isinstance(call, Call)
             identifier = f"fc{request.number:04}{place:02}"

@@ -28,6 +28,8 @@ class OpenAIChat:
     def answer(self, request: Request, step: Step) -> Reply:
         """One choice; a step without text has null as its content, as the API sends it."""
         message: Json = {"role": "assistant", "content": step.text or None}
+        for fields in step.own.get(self.name, ()):
+            message |= fields
         if step.calls:
             message["tool_calls"] = [_tool_call(request, place, call) for place, call in enumerate(step.calls)]
         usage = {
@@ -61,7 +63,8 @@ def _events(head: Json, message: Json, finish: str, usage: Json) -> Iterator[Jso
         return {**chunk_head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
     chunk_head = {**head, "object": "chat.completion.chunk"}
-    yield chunk({"role": "assistant", "content": message["content"] or ""})
+    told = {key: value for key, value in message.items() if key != "tool_calls"}
+    yield chunk({**told, "content": message["content"] or ""})
     for place, call in enumerate(message.get("tool_calls") or []):
         yield chunk({"tool_calls": [{"index": place, **call}]})
     yield chunk({}, finish)

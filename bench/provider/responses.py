@@ -85,6 +85,7 @@ def _output(request: Request, step: Step) -> Iterator[Json]:
         summary = [{"type": "summary_text", "text": step.thinking}] if step.thinking else []
         identifier = f"rs_{request.number:04}"
         yield {"type": "reasoning", "id": identifier, "summary": summary, "encrypted_content": _sealed(request)}
+    yield from step.own.get(Responses.name, ())
     if step.text:
         content = [{"type": "output_text", "text": step.text, "annotations": []}]
         head = {"type": "message", "id": f"msg_{request.number:04}", "status": "completed", "role": "assistant"}

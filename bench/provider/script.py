@@ -36,11 +36,16 @@ class Shell:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One answer of the model. Without calls it ends the turn."""
+    """One answer of the model. Without calls it ends the turn.
+
+    `own` is what only one provider says, by its dialect, and what the agent sends back later: blocks, items, parts, or
+    for OpenAI chat fields of the message. It stands behind the thinking, before the text.
+    """
 
     text: str = ""
     calls: tuple[Call | Shell, ...] = ()
     thinking: str = ""
+    own: Mapping[str, Sequence[Json]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
