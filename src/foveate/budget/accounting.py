@@ -184,11 +184,18 @@ def _of_responses(part: Part) -> Iterator[Mapping[str, Any]]:
         case Thinking() if item.get("type") in ("reasoning", "compaction"):
             yield responses_items.sent(item)
         case ToolCall() if (kind := kind_of(part)) not in _FUNCTIONS:
-            yield responses_items.sent({**item, "type": kind})
+            yield _charged({**item, "type": kind})
         case ToolResult() if kept.get("type", _FUNCTIONS[0]) not in _FUNCTIONS:
-            yield responses_items.sent({**item, "type": kept["type"]})
+            yield _charged({**item, "type": kept["type"]})
         case _:
             return
+
+
+def _charged(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What the provider reads of an item: of a type that is not known, such as a tool search, all but its labels."""
+    if item["type"] in responses_items.FIELDS:
+        return responses_items.sent(item)
+    return {key: value for key, value in item.items() if key not in ("id", "status")}
 
 
 def _titles(part: Part) -> Iterator[str]:

@@ -16,8 +16,7 @@ thoughts must be signed depends on the model. Parts of kinds that are not known 
 - `responses_filled`: the `response` to a call is an object.
 - `calls_answered`: behind a content with calls stands one with a response to each, by its name, and responses stand
   nowhere else; one that comes twice is the same response.
-- `responses_first`: responses stand before all other parts of their content, but for media, and for one that comes
-  again.
+- `responses_first`: responses stand before all text of their content, but for one that comes again.
 - `media_known`: media are of a type that is taken, and say where they are.
 """
 
@@ -156,7 +155,7 @@ def responses_first(contents: Contents) -> Iterator[str]:
     for index, content in enumerate(contents):
         parts = _parts(content)
         # Agents put what a tool read behind its response, and repeat a response with all that stood behind it.
-        told = [part for part in parts if not {"inlineData", "fileData"} & part.keys()]
+        told = [part for part in parts if {"text", "functionResponse"} & part.keys()]
         kinds = ["functionResponse" in part for at, part in enumerate(told) if part not in told[:at]]
         if kinds != sorted(kinds, reverse=True):
             yield f"content {index}: responses behind other parts"

@@ -37,7 +37,7 @@ from typing import Any, Final
 
 from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS
 from foveate.wire.responses_acceptance import ROLES, fits_role, is_taken
-from foveate.wire.responses_items import answers
+from foveate.wire.responses_items import FIELDS, answers
 from foveate.wire.responses_lowering import PREFIXES
 
 Items = list[Mapping[str, Any]]
@@ -272,11 +272,13 @@ def _outputs(items: Items) -> list[tuple[int, Mapping[str, Any]]]:
 
 def _is_call(item: Mapping[str, Any]) -> bool:
     kind = str(item.get("type", ""))
-    return kind in ("function_call", "custom_tool_call") or (kind.endswith("_call") and "call_id" in item)
+    return kind in ("function_call", "custom_tool_call") or (kind.endswith("_call") and item.get("call_id") is not None)
 
 
 def _is_output(item: Mapping[str, Any]) -> bool:
-    return str(item.get("type", "")).endswith("_output")
+    """Whether an item answers a call of the client's; what the provider ran itself names none."""
+    kind = str(item.get("type", ""))
+    return kind.endswith("_output") and (kind in FIELDS or item.get("call_id") is not None)
 
 
 def _is_hosted(item: Mapping[str, Any]) -> bool:
