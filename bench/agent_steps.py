@@ -90,6 +90,7 @@ SUBAGENT_STEPS: Final = (Step("", (Shell("cat calc.py"),)), Step("There is one f
 
 def steps_for(agent: str, *, tasks: int = 1) -> list[Step]:
     """What the model does: single and parallel calls, a failure, an empty result, odd characters; then other turns."""
+    done = (Shell("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"),) if agent == "mini-swe-agent" else ()
     steps = [
         Step("I look around.", (Shell("ls && cat calc.py"),), thinking="First the files."),
         Step("Both at once.", (Shell("cat test_calc.py"), Shell("wc -l calc.py"), Shell("true"))),
@@ -97,11 +98,11 @@ def steps_for(agent: str, *, tasks: int = 1) -> list[Step]:
         Step("", (Shell("printf '\\n\\ndef multiply(a, b):\\n    return a * b\\n' >> calc.py"),)),
         Step("Now it should fail.", (Shell("python3 -c 'import calc; assert calc.multiply(2, 3) == 7'"),)),
         Step("", (Shell(r"printf 'caf\303\251 \342\200\250 \360\237\230\200 \033[31mred\033[0m\n'"),), own=_BY_ITSELF),
-        Step("The function multiply is there."),
+        Step("The function multiply is there.", done),
     ]
     turn: Sequence[Step] = (
         Step("", (Shell("seq 1 300 | sed 's/^/build line /'"),), thinking="The build."),
         Step("", (Shell("git status --short"), Shell("git diff"))),
-        Step("That is all that changed."),
+        Step("That is all that changed.", done),
     )
     return [*steps, *(step for _ in range(tasks - 1) for step in turn)]

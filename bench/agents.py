@@ -25,6 +25,8 @@ from foveate.errors import FoveateError
 TASK: Final = "Look at calc.py, add a function that multiplies, with a test, and run the tests."
 SECOND_TASK: Final = "Now show me the whole build and what changed."
 SECONDS: Final = 120.0
+COMPACT_AT: Final = 100_000
+"""Tokens at which agents that can be told so compact; a recording stays far below unless its usage is scaled."""
 _CALC: Final = "def add(a, b):\n    return a + b\n"
 _TEST: Final = "import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n"
 
@@ -90,6 +92,7 @@ def _claude(place: Place) -> Setup:
             "ANTHROPIC_API_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_AUTO_COMPACT_WINDOW": str(COMPACT_AT),
         },
         lambda task: ["-p", task, *flags],
         lambda task: ["-p", task, "--continue", *flags],
@@ -98,7 +101,10 @@ def _claude(place: Place) -> Setup:
 
 def _codex(place: Place) -> Setup:
     # The built-in provider, not one of the configuration: only it sends all that Codex can send.
-    settings = f'model = "{place.model}"\nopenai_base_url = "{place.address}/v1"\n'
+    settings = (
+        f'model = "{place.model}"\nopenai_base_url = "{place.address}/v1"\n'
+        f"model_auto_compact_token_limit = {COMPACT_AT}\n"
+    )
     folder = place.home / ".codex"
     flags = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
     return Setup(
@@ -178,22 +184,41 @@ def _pi(place: Place) -> Setup:
     )
 
 
+def _mini(place: Place) -> Setup:
+    # It ends when a command says so, and cannot resume: a later task is a session of its own.
+    command = ["--model", f"openai/{place.model}", "--yolo", "--exit-immediately", "--task"]
+    return Setup(
+        {
+            "OPENAI_API_BASE": f"{place.address}/v1",
+            "OPENAI_API_KEY": "none",
+            "MSWEA_CONFIGURED": "true",
+            "MSWEA_COST_TRACKING": "ignore_errors",
+        },
+        lambda task: [*command, task],
+        lambda task: [*command, task],
+    )
+
+
+_NPM: Final = "npm i node@24 "
+_PIP: Final = "python3 -m venv . && bin/pip install mcp "
+
 AGENTS: Final = {
     agent.name: agent
     for agent in (
         Agent(
             "claude-code",
             "claude",
-            "npm i @anthropic-ai/claude-code@2.1.327",
+            _NPM + "@anthropic-ai/claude-code@2.1.327",
             "claude-sonnet-4-5",
             _claude,
         ),
-        Agent("codex", "codex", "npm i @openai/codex@0.169.0", "gpt-6.1-sol", _codex),
-        Agent("gemini-cli", "gemini", "npm i @google/gemini-cli@0.61.0", "", _gemini),
-        Agent("opencode", "opencode", "npm i opencode-ai@1.18.33", "scripted-model", _opencode),
-        Agent("qwen", "qwen", "npm i @qwen-code/qwen-code@0.24.4", "scripted-model", _qwen),
-        Agent("copilot", "copilot", "npm i @github/copilot@1.0.102", "scripted-model", _copilot),
-        Agent("pi", "pi", "npm i @earendil-works/pi-coding-agent@0.74.2", "scripted-model", _pi),
+        Agent("codex", "codex", _NPM + "@openai/codex@0.169.0", "gpt-6.1-sol", _codex),
+        Agent("gemini-cli", "gemini", _NPM + "@google/gemini-cli@0.61.0", "", _gemini),
+        Agent("opencode", "opencode", _NPM + "opencode-ai@1.18.33", "scripted-model", _opencode),
+        Agent("qwen", "qwen", _NPM + "@qwen-code/qwen-code@0.24.4", "scripted-model", _qwen),
+        Agent("copilot", "copilot", _NPM + "@github/copilot@1.0.102", "scripted-model", _copilot),
+        Agent("pi", "pi", _NPM + "@earendil-works/pi-coding-agent@0.74.2", "scripted-model", _pi),
+        Agent("mini-swe-agent", "mini", _PIP + "mini-swe-agent==2.4.6", "scripted-model", _mini),
     )
 }
 
@@ -212,7 +237,7 @@ def find_program(agent: Agent, folder: Path | None) -> Path:
     found = (folder / place / agent.program for place in ("node_modules/.bin", "bin"))
     program = next((path for path in found if path.exists()), None)
     if program is None:
-        raise AgentError(f"{agent.name} is not installed in {folder}: there, run `{agent.install} node@24`")
+        raise AgentError(f"{agent.name} is not installed in {folder}: there, run `{agent.install}`")
     return program
 
 
@@ -224,9 +249,12 @@ def record(
     model: str = "",
     tasks: int = 1,
     seconds: float = SECONDS,
+    scale: float = 1.0,
     answer: Script | None = None,
 ) -> Recording:
     """Run an agent until its tasks are done, and write each request to a folder.
+
+    `scale` multiplies the usage that the provider reports: agents compact by that figure.
 
     Raises:
         AgentError: if the agent is not installed, or takes more time than it was given.
@@ -234,7 +262,10 @@ def record(
     """
     program = find_program(agent, agents)
     script = answer or Script(steps_for(agent.name, tasks=tasks), subagent_steps=SUBAGENT_STEPS)
-    with tempfile.TemporaryDirectory(prefix="foveate-agent-") as name, serve(script, folder=to) as provider:
+    with (
+        tempfile.TemporaryDirectory(prefix="foveate-agent-") as name,
+        serve(script, folder=to, scale=scale) as provider,
+    ):
         place = Place(Path(name, "home"), Path(name, "work"), provider.address, model or agent.model)
         setup = _prepared(agent, place)
         environment = {
@@ -295,7 +326,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.command == "list":
         for agent in AGENTS.values():
-            print(f"{agent.name:<14}{agent.install}")
+            print(f"{agent.name:<16}{agent.install}")
         return 0
     try:
         return _record(options)
@@ -311,15 +342,22 @@ def _record(options: argparse.Namespace) -> int:
         raise AgentError(f"{to} is not empty: name another folder, so that two recordings are not mixed")
     agent = AGENTS[options.agent]
     recording = record(
-        agent, to=to, agents=options.agents, model=options.model, tasks=options.tasks, seconds=options.seconds
+        agent,
+        to=to,
+        agents=options.agents,
+        model=options.model,
+        tasks=options.tasks,
+        seconds=options.seconds,
+        scale=options.scale,
     )
     provider = recording.provider
     print(f"{agent.name}: {len(provider.received)} requests, {len(provider.requests)} for an answer, in {to}")
     for error in provider.errors:
         print(error, file=sys.stderr)
-    if any(recording.exits):
+    failed = any(recording.exits) or not provider.requests
+    if failed:
         print(f"exit codes {recording.exits}; last words: {recording.output[-1_000:]}", file=sys.stderr)
-    return 1 if provider.errors or any(recording.exits) else 0
+    return 1 if provider.errors or failed else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -327,18 +365,27 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="agents, and how each is installed")
     one = commands.add_parser("record", help="run an agent and keep its requests")
-    one.add_argument("agent", choices=sorted(AGENTS))
-    one.add_argument("--to", type=Path, required=True, help="an empty or new folder")
+    one.add_argument("agent", choices=sorted(AGENTS), metavar="AGENT", help=f"one of {', '.join(AGENTS)}")
+    one.add_argument("--to", type=Path, required=True, help="an empty or new folder, outside the repository")
     default = os.environ.get("FOVEATE_AGENTS")
     one.add_argument(
         "--agents",
         type=Path,
         default=Path(default) if default else None,
-        help="where agents are installed; by default FOVEATE_AGENTS",
+        help="where `list` was followed and agents are installed (FOVEATE_AGENTS)",
     )
-    one.add_argument("--model", default="", help="that the agent is to ask for; what it sends depends on it")
-    one.add_argument("--tasks", type=int, choices=(1, 2), default=2, help="two resume the session for a second turn")
-    one.add_argument("--seconds", type=float, default=SECONDS, help="for each task")
+    one.add_argument("--model", default="", help="that the agent is to ask for: what it sends depends on it (see README)")
+    one.add_argument(
+        "--tasks",
+        type=int,
+        choices=range(1, 6),
+        default=2,
+        help="turns; each but the first resumes the session, if the agent can (2)",
+    )
+    one.add_argument("--seconds", type=float, default=SECONDS, help=f"for each task ({SECONDS:g})")
+    one.add_argument(
+        "--scale", type=float, default=1.0, help="of the usage that is reported: at 6, most agents compact (1)"
+    )
     return parser
 
 

@@ -8,7 +8,7 @@ import re
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -207,13 +207,13 @@ def _handler(exchange: _Exchange) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def handle(self) -> None:
+            # An agent that ends may reset a connection that it kept alive.
+            with suppress(ConnectionError):
+                super().handle()
+
         def _serve(self) -> None:
-            reply = exchange.reply(self.command, self.path, tuple(self.headers.items()), self._body())
-            try:
-                self._send(reply)
-            except ConnectionError:
-                # The agent was ended in the middle of an answer.
-                self.close_connection = True
+            self._send(exchange.reply(self.command, self.path, tuple(self.headers.items()), self._body()))
 
         do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - the names of http.server
 

@@ -41,7 +41,9 @@ def test_a_real_agent_runs_to_its_end(name: str, tmp_path: Path) -> None:
 
 def test_an_agent_that_is_not_installed_is_refused_with_the_remedy(tmp_path: Path) -> None:
     """The command that installs it, for the folder that was named."""
-    with pytest.raises(AgentError, match=r"opencode is not installed in .*: there, run `npm i opencode-ai@1.18.33"):
+    with pytest.raises(
+        AgentError, match=r"opencode is not installed in .*: there, run `npm i node@24 opencode-ai@1.18.33`"
+    ):
         find_program(AGENTS["opencode"], tmp_path)
     with pytest.raises(AgentError, match="set FOVEATE_AGENTS, or pass --agents"):
         find_program(AGENTS["opencode"], None)
@@ -71,4 +73,4 @@ def test_the_command_of_each_agent_is_listed(capsys: pytest.CaptureFixture[str])
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(AGENTS)
-    assert all("@" in line.split()[-1] for line in lines)
+    assert all("@" in line.split()[-1] or "==" in line.split()[-1] for line in lines)

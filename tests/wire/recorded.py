@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
 from typing import Any
 
 import foveate
+from foveate.wire.formats import format_named
 
 Body = dict[str, Any]
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "requests"
+_FOR_AN_ANSWER = ("anthropic", "openai", "responses", "gemini")
+
+
+def agent_requests() -> dict[str, list[Body]]:
+    """Requests in their order: each that was written by hand by its name, those that were recorded by their folder."""
+    found = {path.stem: [json.loads(path.read_bytes())] for path in sorted(FIXTURES.glob("*.json"))}
+    folder = os.environ.get("FOVEATE_RECORDED", "")
+    recorded = sorted(path for path in Path(folder).glob("*/*.json") if _is_for_an_answer(path)) if folder else []
+    assert recorded or not folder, f"FOVEATE_RECORDED={folder!r} has no requests in */*.json"
+    for path in recorded:
+        found.setdefault(f"recorded {path.parent.name}", []).append(json.loads(path.read_bytes()))
+    return found
+
+
+def _is_for_an_answer(path: Path) -> bool:
+    """Whether a file is a request that wanted an answer: agents also ask for counts, with parts of a conversation."""
+    meta = path.with_suffix(".meta.json")
+    if path.name.endswith(".meta.json"):
+        return False
+    return not meta.exists() or json.loads(meta.read_bytes())["kind"] in _FOR_AN_ANSWER
 
 
 def format_of(body: Body) -> str:
@@ -51,3 +77,26 @@ def pieces_of(message: Body) -> list[Any]:
     if message.get("type", "message") != "message" or not isinstance(inner, list):
         return [message]
     return inner
+
+
+def problems_of(sent: Body, body: Body) -> list[str]:
+    """What the provider of a request would refuse of what is sent for it."""
+    format = format_of(body)
+    with_framing = key_of(format) != "messages" or "system" in body
+    return format_named(format).problems(sent if with_framing else sent["messages"])
+
+
+def least_budget(body: Body) -> int:
+    """The tokens that must be sent of a request, whatever is reduced."""
+    try:
+        session_for(body, budget=1).compile()
+    except foveate.BudgetError as error:
+        return error.needed
+    raise AssertionError("one token was enough")
+
+
+def unmarked(value: Any) -> Any:
+    """A value without its cache marks."""
+    if isinstance(value, dict):
+        return {key: unmarked(one) for key, one in value.items() if key != "cache_control"}
+    return [unmarked(one) for one in value] if isinstance(value, list) else value
