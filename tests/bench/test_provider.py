@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,6 +148,51 @@ def test_a_stream_says_what_the_answer_at_once_says(dialect: str) -> None:
     for one in (once, answer):
         one.pop("usage", None), one.pop("usageMetadata", None)
     assert answer == once
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("dialect", REQUESTS)
+def test_a_step_may_say_what_only_one_provider_says(dialect: str, stream: bool) -> None:
+    """Blocks, items, parts or fields: the one whose they are sends them as they are, before the text."""
+    own: dict[str, list[Json]] = {
+        "anthropic": [
+            {"type": "server_tool_use", "id": "s", "name": "search", "input": {"query": "x"}},
+            {"type": "orb"},
+        ],
+        "openai": [{"reasoning_content": "Hm."}],
+        "responses": [{"type": "web_search_call", "id": "ws_1", "status": "completed"}],
+        "gemini": [{"text": "Hm.", "thought": True}, {"orb": {}}],
+    }
+    with serve(Script([Step("I look.", own=own)])) as provider:
+        _, answer = ask_json(provider, dialect, stream=stream)
+
+    found: Any = joined(dialect, answer) if stream else answer
+    match dialect:
+        case "anthropic":
+            said = found["content"]
+        case "openai":
+            message = found["choices"][0]["message"] if not stream else answer[0]["choices"][0]["delta"]
+            said = [{"reasoning_content": message.get("reasoning_content")}, "the text"]
+        case "responses":
+            said = [one for one in found["output"] if one["type"] != "reasoning"]
+        case _:
+            said = found["candidates"][0]["content"]["parts"]
+    said = [one for one in said if "thinking" not in one]
+    assert said[:-1] == own[dialect]
+    assert provider.errors == []
+
+
+def test_an_agent_that_ends_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    """It resets the connection that it kept alive, and the recording goes on in silence."""
+    with serve(Script(STEPS)) as provider:
+        host, _, port = provider.address.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: 9\r\n\r\nhalf")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        _, answer = ask_json(provider, "openai")
+
+    assert calls_of("openai", answer)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("dialect", REQUESTS)

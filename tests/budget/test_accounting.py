@@ -51,6 +51,7 @@ def raws(size: int) -> list[tuple[str, list[dict[str, Any]]]]:
     use = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
     answer = {"type": "tool_result", "tool_use_id": "a", "content": [inline, {"type": "text", "text": "y"}]}
     click = {"type": "computer_call", "id": "cu_1", "call_id": "d", "action": {"type": "wait"}}
+    search = {"type": "tool_search_call", "id": "tsc_1", "call_id": "e", "execution": "client"}
     shot = {"type": "computer_screenshot", "image_url": "https://x.org/a.png"}
     items = [
         [{"type": "reasoning", "summary": [], "encrypted_content": code}, said],
@@ -67,6 +68,10 @@ def raws(size: int) -> list[tuple[str, list[dict[str, Any]]]]:
         [{**said, "odd": long, "id": f"msg_{code}"}],
         [told({"type": "input_audio", "input_audio": {"data": code, "format": "wav"}})],
         [told({"type": "hologram", "of": long}, {"type": "input_file", "file_id": "file-1", "filename": long})],
+        [
+            {**search, "arguments": {"query": "x"}},
+            {"type": "tool_search_output", "call_id": "e", "tools": [{"type": "function", "name": "f", "odd": long}]},
+        ],
         [
             {**click, "pending_safety_checks": [{"id": "1", "message": long}]},
             {"type": "computer_call_output", "call_id": "d", "output": shot, "acknowledged_safety_checks": [long]},

@@ -451,6 +451,49 @@ SHAPED_CONTENTS = SHAPED | st.builds(
 )
 
 
+# --- what stands behind a response --------------------------------------------------------------------------------------
+
+
+def test_a_picture_behind_a_response_is_the_tools() -> None:
+    """No words of the user, and no end of the turn: agents put there what a tool has read."""
+    messages = decode([said(asks("read", id="a")), told(answers("read", "ok", id="a"), PNG, "Now?")], place)
+
+    assert [(message.role, len(message.parts)) for message in messages] == [("assistant", 1), ("tool", 1), ("user", 1)]
+    assert messages[1].result is not None
+    assert [one.reference for one in messages[1].result.attachments] == ["data:image/png;base64,AAAA"]
+    (shown,) = [one for one in openai_responses.encode(messages) if one["type"] == "function_call_output"]
+    assert [block["type"] for block in shown["output"]] == ["input_text", "input_image"]
+
+
+def test_pictures_stand_between_responses_where_they_came() -> None:
+    """Each behind its own, as agents send several pictures at once."""
+    contents = [
+        told("Go."),
+        said(asks("read", id="a"), asks("read", id="b")),
+        told(answers("read", "ok", id="a"), PNG, answers("read", "ok", id="b"), PNG),
+    ]
+
+    session = session_of(contents)
+
+    assert session.compile().to("gemini")["contents"] == contents
+    assert problems(session.compile().to("gemini")) == []
+
+
+def test_a_response_that_comes_again_behind_words_is_sent_where_it_came_or_not_at_all() -> None:
+    """Alone, once its first has been reduced, it would be refused."""
+    answer = answers("run", "line of the log\n" * 300, id="a")
+    contents = [told("Go."), said(asks("run", id="a")), told(answer, "Mind the units.", answer, "Mind them.")]
+    contents += [said("Done."), told("And?")]
+
+    whole = session_of(contents).compile()
+    reduced = session_of(contents, budget=whole.tokens // 2).compile()
+
+    assert whole.to("gemini")["contents"] == contents
+    assert problems(whole.to("gemini")) == []
+    assert "line of the log\n" * 300 not in json.dumps(reduced.to("gemini"))
+    assert problems(reduced.to("gemini")) == []
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(SHAPED_CONTENTS, max_size=4))
 def test_any_json_is_read_or_refused(raws: list[Any]) -> None:

@@ -60,6 +60,11 @@ MUTATIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("call_ids_unique", lambda sent: sent["input"].insert(3, dict(sent["input"][3], id=None)), "is there 2 times"),
     ("outputs_have_calls", lambda sent: _swap(sent["input"], 3, 5), "without its call before it"),
     ("outputs_have_calls", lambda sent: sent["input"][6].update(type="function_call_output"), "for a call that wants"),
+    (
+        "outputs_have_calls",
+        lambda sent: sent["input"].append({"type": "tool_search_output", "call_id": "c", "tools": []}),
+        "without its call before it",
+    ),
     ("calls_answered", lambda sent: sent["input"].pop(5), "has no output"),
     ("outputs_given", lambda sent: sent["input"][5].update(output={"x": 1}), "neither text nor a list"),
     ("reasoning_replayable", lambda sent: sent["input"][1].pop("summary"), "reasoning without a `summary`"),
@@ -128,3 +133,22 @@ def test_every_rule_is_broken_once_and_listed() -> None:
 @pytest.mark.parametrize("payload", [None, [], "x", 5, {"input": 5}, {"input": [None, [], 5]}])
 def test_what_is_no_request_is_refused(payload: object) -> None:
     assert problems(payload)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [
+            {"type": "tool_search_call", "call_id": "s", "execution": "client", "arguments": {}},
+            {"type": "tool_search_output", "call_id": "s", "execution": "client", "tools": []},
+        ],
+        [
+            {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}},
+            {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []},
+        ],
+        [{"type": "program", "id": "p_1", "code": "x"}, {"type": "program_output", "id": "po_1", "result": "y"}],
+    ],
+)
+def test_a_call_is_answered_by_its_output_under_either_name(items: Items) -> None:
+    """A tool search is answered by a `tool_search_output`; what the provider ran itself waits for nobody."""
+    assert problems({"input": [{"role": "user", "content": "Go."}, *items]}) == []

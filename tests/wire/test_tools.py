@@ -50,6 +50,8 @@ def test_a_tool_of_any_form_is_written_in_every_other(form: str) -> None:
         ({"type": "web_search_2025_08_26"}, responses_tools),
         ({"type": "mcp", "server_label": "x", "server_url": "https://x"}, responses_tools),
         ({"type": "code_interpreter", "container": {"type": "auto"}}, responses_tools),
+        ({"type": "tool_search", "execution": "client", "parameters": SCHEMA}, responses_tools),
+        ({"type": "next_years", "input_schema": SCHEMA}, anthropic_tools),
         ({"googleSearch": {}}, gemini_tools),
         ({"code_execution": {}}, gemini_tools),
     ],
@@ -60,6 +62,23 @@ def test_what_a_provider_runs_goes_to_it_alone(tool: dict[str, Any], owner: Any)
 
     for write in (anthropic_tools, responses_tools, gemini_tools):
         assert write([tool]) == ([tool] if write is owner else [])
+
+
+@pytest.mark.parametrize(
+    ("tool", "owner"),
+    [
+        ({"type": "next_years", "name": "read", "parameters": SCHEMA, "more": 1}, responses_tools),
+        ({"type": "next_years", "name": "read", "input_schema": SCHEMA, "more": 1}, anthropic_tools),
+    ],
+)
+def test_a_function_of_an_unknown_type_goes_as_it_came_to_whose_it_is(tool: dict[str, Any], owner: Any) -> None:
+    """Others are told its name and its schema, and nothing of its type."""
+    refuse_unknown([tool])
+
+    assert owner([tool]) == [tool]
+    for write in (anthropic_tools, responses_tools, gemini_tools):
+        assert write is owner or "next_years" not in json.dumps(write([tool]))
+        assert tool_names([tool]) == {"read": None}
 
 
 def test_a_gemini_tool_may_be_functions_and_more() -> None:
