@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foveate.budget import EstimatingCounter
@@ -125,6 +125,7 @@ NOT_CHARGED = (7, 8)
 
 
 @settings(max_examples=60, deadline=None)
+@example([11], 60_000)
 @given(
     st.lists(st.integers(0, KINDS - 1).filter(lambda kind: kind not in NOT_CHARGED), min_size=1, max_size=4),
     st.sampled_from([10, 3_000, 60_000]),
