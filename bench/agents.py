@@ -374,7 +374,9 @@ def _parser() -> argparse.ArgumentParser:
         default=Path(default) if default else None,
         help="where `list` was followed and agents are installed (FOVEATE_AGENTS)",
     )
-    one.add_argument("--model", default="", help="that the agent is to ask for: what it sends depends on it (see README)")
+    one.add_argument(
+        "--model", default="", help="that the agent is to ask for: what it sends depends on it (see README)"
+    )
     one.add_argument(
         "--tasks",
         type=int,

@@ -86,8 +86,11 @@ class _Content:
         """Whether further responses may join."""
         return self._responses > 0
 
-    def add_responses(self, parts: list[dict[str, Any]]) -> None:
-        """Add responses behind those that are there: the provider refuses them behind anything else."""
+    def add_responses(self, parts: list[dict[str, Any]], *, as_they_came: bool) -> None:
+        """Add responses: behind media if they came so, but before words, behind which the provider refuses them."""
+        if as_they_came and not any("text" in part for part in self.parts):
+            self.parts.extend(parts)
+            return
         responses = self._responses
         self.parts[responses:responses] = [part for part in parts if "functionResponse" in part]
         self.parts.extend(part for part in parts if "functionResponse" not in part)
@@ -147,11 +150,9 @@ def _answer(contents: list[_Content], before: Message | None, message: Message, 
     original = is_original(message)
     parts = _original_parts(message, lowering) if original else _response_parts(message, lowering)
     last = contents[-1] if contents and contents[-1].role == "user" else None
-    if last is not None and original and last.original is not None and _came_together(before, message):
-        last.parts.extend(parts)
-        return
-    if last is not None and last.takes_responses and not (original and last.original is not None):
-        last.add_responses(parts)
+    apart = last is None or (original and last.original is not None and not _came_together(before, message))
+    if last is not None and not apart and last.takes_responses:
+        last.add_responses(parts, as_they_came=original and last.original is not None)
         return
     contents.append(_Content("user", parts, message if original else None))
 
@@ -261,7 +262,7 @@ def _renamed(part: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _repeated(raw: dict[str, Any], lowering: _Lowering) -> dict[str, Any] | None:
-    """An opaque part; None for a response that comes again, unless its first is sent as it came: it would be refused."""
+    """An opaque part; None for a response that comes again and whose first is not sent as it came: it is refused."""
     inner = raw.get("functionResponse", raw.get("function_response"))
     if not isinstance(inner, Mapping):
         return raw
