@@ -239,6 +239,67 @@ def test_formats_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(asked) <= 100 + len(FORMATS)
 
 
+LOADED = {
+    "anthropic": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "s", "name": "ToolSearch", "input": {}}]},
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "s",
+                    "content": [{"type": "tool_reference", "tool_name": "Weigh"}],
+                }
+            ],
+        },
+    ],
+    "anthropic, by the provider": [
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "server_tool_use", "id": "s", "name": "tool_search_tool_regex", "input": {}},
+                {"type": "tool_search_tool_result", "tool_use_id": "s", "content": {"tool_references": ["Weigh"]}},
+            ],
+        }
+    ],
+    "openai-responses": [
+        {"type": "tool_search_call", "call_id": "s", "execution": "client", "arguments": {}},
+        {"type": "tool_search_output", "call_id": "s", "execution": "client", "tools": [{"name": "Weigh"}]},
+    ],
+    "openai-responses, by the provider": [
+        {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}},
+        {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": [{"name": "Weigh"}]},
+    ],
+}
+
+
+@pytest.mark.parametrize("case", LOADED)
+def test_a_tool_that_was_loaded_stays_loaded(case: str) -> None:
+    """However much is reduced behind it: the model has the tool for as long as the request says so."""
+    name = case.partition(",")[0]
+    session = foveate.Session(budget=2_000)
+    session.extend([{"role": "user", "content": "Go."}], format=name)
+    session.extend(LOADED[case], format=name)
+    for turn in range(20):
+        text = f"gram {turn}\n" * 60
+        if name == "anthropic":
+            use = {"type": "tool_use", "id": f"t{turn}", "name": "Weigh", "input": {}}
+            answer = {"type": "tool_result", "tool_use_id": f"t{turn}", "content": text}
+            session.append({"role": "assistant", "content": [use]}, format=name)
+            session.append({"role": "user", "content": [answer]}, format=name)
+        else:
+            call = {"type": "function_call", "call_id": f"t{turn}", "name": "Weigh", "arguments": "{}"}
+            session.append(call, format=name)
+            session.append({"type": "function_call_output", "call_id": f"t{turn}", "output": text}, format=name)
+        view = session.compile()
+    sent = view.to(name)
+
+    assert any(not item.is_unreduced for item in view.items)
+    pieces = [piece for raw in sent[key_of(name)] for piece in pieces_of(raw)]
+    assert all(piece in pieces for raw in LOADED[case] for piece in pieces_of(raw))
+    assert FORMATS[name].problems(sent) == []
+
+
 # --- anything ---------------------------------------------------------------------------------------------------------
 
 VALUES = st.recursive(

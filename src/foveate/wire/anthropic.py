@@ -4,7 +4,7 @@ What comes in goes out again byte for byte, but for half characters, which are r
 
 A user message becomes one message for each tool result in it and one for each stretch of other blocks between them.
 Blocks of types that Foveate has no part for, such as those of tools that the provider runs itself, are opaque. Cache
-marks belong to a request, not to what was said: they are noted beside the message.
+marks belong to a request, not to what was said: they are noted beside the message. What loads tools is pinned.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import MessageError
-from foveate.log.messages import Message, MessageMeta, Part, Role, Text
+from foveate.log.messages import Message, MessageMeta, Opaque, Part, Role, Text, ToolResult
 from foveate.log.text import encodable
 from foveate.wire.anthropic_blocks import kept, note, result_part, said_part, shown_part, wire_fields
 from foveate.wire.anthropic_originals import Marks, blocks_as_they_came, in_form, noted, without_marks
@@ -38,6 +38,8 @@ _TELLING: Final = frozenset(
         "tool_reference",
     }
 )
+
+_LOADERS: Final = frozenset({"tool_reference", "tool_search_tool_result"})
 
 
 def recognises(raw: object) -> bool:
@@ -96,7 +98,15 @@ def _messages(raw: object, where: str) -> Iterator[Message]:
     for number, (message, marks) in enumerate(_split(_ROLES[role], given.get("content"), where)):
         more = {"marks": marks} if marks else {}
         extra = kept({}, joined=number, form="blocks", **more) if number else kept(fields, **notes, **more)
-        yield msgspec.structs.replace(message, meta=meta, extra={**message.extra, **extra})
+        pinned = MessageMeta(pinned=True) if any(map(_loads_tools, message.parts)) else meta
+        yield msgspec.structs.replace(message, meta=pinned, extra={**message.extra, **extra})
+
+
+def _loads_tools(part: Part) -> bool:
+    """Whether a part gives the model deferred tools: it has them for as long as the part is in the request."""
+    if isinstance(part, ToolResult):
+        return any(map(_loads_tools, part.media))
+    return isinstance(part, Opaque) and part.raw.get("type") in _LOADERS
 
 
 def _split(role: Role, content: object, where: str) -> Iterator[tuple[Message, Marks]]:

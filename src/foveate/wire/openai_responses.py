@@ -3,7 +3,8 @@
 Consecutive items of the model (reasoning, messages, calls, and what the provider ran itself) are one assistant message
 with its parts in order; each output of a call is a tool message. What the provider ran itself is kept as it came behind
 what can be read of it, which other formats send. Items of types that Foveate has no part for are opaque: those that a
-program sends, such as tools that come as an item, as system messages, and all others as the model's.
+program sends, such as tools that come as an item, as system messages, and all others as the model's. What loads tools
+is pinned.
 
 What went in comes out again byte for byte, but for half characters, which are replaced. `pinned` and `is_error` are
 meant for Foveate and stay here.
@@ -16,7 +17,19 @@ from typing import Any, Final
 
 import msgspec
 
-from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, fields_of, foreign
+from foveate.log.messages import (
+    Media,
+    Message,
+    MessageMeta,
+    Opaque,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    fields_of,
+    foreign,
+)
 from foveate.wire.fields import arguments_object, arguments_text, mapping
 from foveate.wire.format import Where
 from foveate.wire.opaque import without_alien
@@ -30,6 +43,7 @@ from foveate.wire.responses_reading import (
     carrier_of,
     is_output,
     is_the_models,
+    loads_tools,
     plain_output,
     result_message,
     said_parts,
@@ -90,7 +104,8 @@ def _read(item: Mapping[str, Any], where: str) -> Message:
 
 def _assistant(parts: list[Part]) -> Message:
     """What the model said; that it is whole is known by how many parts there were."""
-    return Message(id="", role="assistant", parts=tuple(parts), extra=foreign(NAME, {"form": len(parts)}))
+    meta = MessageMeta(pinned=any(isinstance(part, Opaque) and loads_tools(part.raw) for part in parts))
+    return Message(id="", role="assistant", parts=tuple(parts), meta=meta, extra=foreign(NAME, {"form": len(parts)}))
 
 
 def is_original(message: Message) -> bool:

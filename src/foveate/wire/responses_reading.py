@@ -50,6 +50,11 @@ def plain_output(result: ToolResult) -> Any:
     return [*text, *(block_of(one, "input_text") for one in result.media)]
 
 
+def loads_tools(item: Mapping[str, Any]) -> bool:
+    """Whether an item gives the model tools: it has them for as long as the item is in the request."""
+    return item.get("type") == "tool_search_output" and bool(item.get("tools"))
+
+
 def is_output(item: Mapping[str, Any]) -> bool:
     kind = item.get("type")
     if not isinstance(kind, str) or not kind.endswith("_output"):
@@ -212,7 +217,8 @@ def result_message(item: Mapping[str, Any], where: str) -> Message:
     if not isinstance(output, str) and plain_output(result) != output:
         kept["output"] = rest({"output": output}, _NOTHING, where)["output"]
     result = ToolResult(call_id=result.call_id, text=text, media=media, extra=foreign(NAME, kept))
-    return Message(id="", role="tool", parts=(result,), extra=_own_flag(item, "is_error", where))
+    meta = MessageMeta(pinned=loads_tools(item))
+    return Message(id="", role="tool", parts=(result,), meta=meta, extra=_own_flag(item, "is_error", where))
 
 
 def _own_flag(item: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
