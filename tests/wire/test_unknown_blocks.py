@@ -85,7 +85,10 @@ def responses(draw: st.DrawFn, turns: int) -> list[Raw]:
         raws.append({"type": "reasoning", "id": f"rs_{turn}", "summary": [], "encrypted_content": "c2VhbA=="})
         ids = [f"c{turn}{at}" for at in range(draw(st.integers(1, 3)))]
         kinds = [draw(st.sampled_from(["function", "orb"])) for _ in ids]
-        asked = {"function": {"name": "ls", "arguments": '{"a":  1}'}, "orb": {"spin": 1, "of": [UNHEARD]}}
+        asked: dict[str, Raw] = {
+            "function": {"name": "ls", "arguments": '{"a":  1}'},
+            "orb": {"spin": 1, "of": [UNHEARD]},
+        }
         raws += [
             {"type": f"{kind}_call", "id": f"fc_{one}", "call_id": one, **asked[kind]}
             for one, kind in zip(ids, kinds, strict=True)
@@ -138,7 +141,8 @@ def chat(draw: st.DrawFn, turns: int) -> list[Raw]:
         raws.append({"role": "user", "content": [*draw(mixed(text, odd)), {"type": "text", "text": "Go."}]})
         ids = [f"c{turn}{at}" for at in range(draw(st.integers(1, 3)))]
         calls = [{"function": {"arguments": '{"a":  1}', "name": "ls"}, "id": one, "type": "function"} for one in ids]
-        more = draw(st.sampled_from([{}, {"content": None}, {"content": ""}, {"reasoning_content": "Hm."}]))
+        fields: list[Raw] = [{}, {"content": None}, {"content": ""}, {"reasoning_content": "Hm."}]
+        more = draw(st.sampled_from(fields))
         raws.append(draw(shuffled({"role": "assistant", "tool_calls": calls, **more, "__secret": UNHEARD})))
         raws += [
             {"role": "tool", "tool_call_id": one, "content": told}
