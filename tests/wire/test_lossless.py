@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import foveate
 from foveate.wire import formats
-from foveate.wire.format import Format
+from foveate.wire.format import Format, Request
 from foveate.wire.formats import FORMATS
 
 from .recorded import key_of, marks_in, pieces_of, sent_for
@@ -298,6 +299,21 @@ def test_a_tool_that_was_loaded_stays_loaded(case: str) -> None:
     pieces = [piece for raw in sent[key_of(name)] for piece in pieces_of(raw)]
     assert all(piece in pieces for raw in LOADED[case] for piece in pieces_of(raw))
     assert FORMATS[name].problems(sent) == []
+
+
+def test_a_search_for_tools_is_one_without_its_reasoning_too() -> None:
+    """As a call of a function its output would say nothing."""
+    call, output = ({**item, "id": f"ts_{at}"} for at, item in enumerate(LOADED["openai-responses"]))
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ENC"}
+    asked, said, answer = FORMATS["openai-responses"].decode(
+        [{"role": "user", "content": "Go."}, reasoning, call, output], lambda index: f"item {index}"
+    )
+    thoughtless = msgspec.structs.replace(said, parts=said.parts[1:])
+
+    sent = FORMATS["openai-responses"].lower(Request(messages=(asked, thoughtless, answer)))
+
+    assert sent["input"][1:] == [{key: value for key, value in call.items() if key != "id"}, output]
+    assert FORMATS["openai-responses"].problems(sent) == []
 
 
 # --- anything ---------------------------------------------------------------------------------------------------------

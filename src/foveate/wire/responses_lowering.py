@@ -213,6 +213,10 @@ def _call(call: ToolCall, lowering: _Lowering, *, reasoned: bool) -> _Entry:
     if kind in FIELDS and result is not None and is_as_it_came(call) and _is_native(result, kind):
         item = sent({**call_item(call), "call_id": call_id})
         return _Entry(item, plain if reasoned else _without_id(item))
+    if kind not in FIELDS and call.id in lowering.originals and is_as_it_came(call):
+        # Of a type that nobody knows, what answers it means something only behind it, such as the tools of a search.
+        item = {**said_item([call]), "call_id": call_id}
+        return _Entry(item, _without_id({**item, **({"name": name} if "name" in item else {})}))
     return _Entry(plain, plain)
 
 
