@@ -363,7 +363,7 @@ def _proposal(text: str) -> tuple[str, tuple[ListItem, ...]]:
     """The title of a plan, and its steps: numbered, else its headings and the points at its margin."""
     lines = [line for line in text.split("\n") if line.strip()]
     title = shortened(lines[0].lstrip("# ")) if lines else ""
-    found = [item for one in written_lists(text) for item in one.items]
+    found = [item for one in written_lists(text, least=2) for item in one.items]
     points = [line for line in lines[1:] if line.startswith(("## ", "### ", "- ", "* "))]
     if len(found) < 2:
         found = [ListItem(text=shortened(line.lstrip("#-* "))) for line in points]

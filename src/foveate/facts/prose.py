@@ -98,12 +98,14 @@ def _smoothed(lines: list[_Line]) -> list[_Line]:
     smoothed = list(lines)
     for at, index in enumerate(filled):
         around = machine[max(0, at - _AROUND) : at] + machine[at + 1 : at + 1 + _AROUND]
-        line = lines[index]
-        set_in = line.text.startswith(("    ", "\t"))
-        if machine[at] or sum(around) < _MOST * 2 * _AROUND or not (set_in or _count_words(line.text) < _LEAST_WORDS):
-            continue
-        smoothed[index] = replace(line, kind="machine")
+        if not machine[at] and sum(around) >= _MOST * 2 * _AROUND and not _is_clearly_said(lines[index].text):
+            smoothed[index] = replace(lines[index], kind="machine")
     return smoothed
+
+
+def _is_clearly_said(line: str) -> bool:
+    set_in = line.startswith(("    ", "\t"))
+    return not set_in and (_count_words(line) >= _LEAST_WORDS or line.rstrip().endswith((":", "?", "!", "：", "？")))
 
 
 def _count_words(line: str) -> int:

@@ -296,7 +296,7 @@ def _clauses(words: str, room: int, measure: Measure) -> str:
     ends = [found.end() for found in _CLAUSE.finditer(words)]
     fitting = _last_fitting(words, ends, room, measure)
     clauses = [end for end in ends if end <= fitting and not words[end - 1].isspace()]
-    end = clauses[-1] if clauses and clauses[-1] * 2 >= fitting else fitting
+    end = clauses[-1] if clauses and clauses[-1] * 3 >= fitting else fitting
     return f"{words[:end].rstrip()} {GAP}" if end else ""
 
 
