@@ -19,6 +19,7 @@ _MANY_ROWS: Final = 25
 _ROWS_SHOWN: Final = 3
 _MAX_LEAVES: Final = 400
 
+_COLOR: Final = re.compile("\x1b\\[[\\d;]{0,20}[a-zA-Z]")
 # Passing tests, progress, prompts, listings, code.
 _NOISE: Final = re.compile(
     r"[-=*_.~#+| ]{3,}|.{0,200}(?:\bPASSED\b|\bPASS:|\.\.\. ok$)|ok {2,8}\S.*|=== (?:RUN|PAUSE|CONT|NAME).*|"
@@ -27,7 +28,7 @@ _NOISE: Final = re.compile(
     r"Using cached|Preparing|Get:\d|Hit:\d|added \d+ packages|npm (?:notice|warn)).*|"
     r"[\w.-]{1,80}@[\w.-]{1,80}[:~ ].{0,80}[$#]|[$❯>] .{0,200}|(?:async )?def .*|class \w.*|import \w.*|"
     r"from [\w.]+ import.*|@\w.*|[{}()\[\];,]{1,4}|(?:Error: )?Exit code \d+|drwx.*|[-l][r-][w-][xsS-][r-].*|"
-    r"\d\d:\d\d:\d\d(?:[.,]\d+)?|<[/!]?\w.*>|<!--.*"
+    r"\d\d:\d\d:\d\d(?:[.,]\d+)?|<[/!]?\w.*>|<!--.*|.{0,120}--:--:--.*|% Total .*|Dload .*"
 )
 # Files with numbered lines; a table may begin with a number, but not with blanks before it and a tab behind.
 _NUMBERED: Final = re.compile(r"\s{1,8}\d{1,6}\t|\s{0,8}\d{1,6}→")
@@ -63,7 +64,7 @@ def telling_answer(text: str, room: int = MAX_ANSWER) -> str:
     >>> telling_answer("deck.loaves.max   34\n\nready")
     'deck.loaves.max   34\nready'
     """
-    text = text[:_MAX_READ]
+    text = _COLOR.sub("", text[:_MAX_READ])
     flat = _flattened(text)
     lines = [line.rstrip()[:_MAX_LINE] for line in (flat or text).split("\n")]
     # What is said again and again is said once.

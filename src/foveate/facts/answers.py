@@ -47,7 +47,7 @@ _OUTSIDE: Final = word_set("""
 _TESTING: Final = word_set("""
     pytest unittest jest vitest mocha tox nox cargo go gradle mvn ctest rspec phpunit dotnet swift make ninja cmake npm
     pnpm yarn bun npx tsc eslint prettier ruff mypy pyright basedpyright flake8 black isort golangci-lint gofmt pip pip3
-    uv poetry mise just task bundle apt apt-get brew pre-commit
+    uv poetry mise just task bundle apt apt-get brew pre-commit sphinx venv build
     """)
 _INTERPRETERS: Final = re.compile(r"(?:python[\d.]*|pypy3?|node|deno|ruby|perl|php|lua|Rscript|tsx|ts-node)")
 _QUIET_TOOLS: Final = word_set("""
@@ -243,6 +243,7 @@ def _kind_of_program(words: Sequence[str]) -> Literal["outside", "testing", "pro
 _FILE_PROGRAMS: Final = word_set("""
     mkdir rm cp mv touch chmod chown ln sed tar unzip zip gzip sleep kill pkill cd export set true false echo printf tee
     apply_patch patch xargs find sort awk diff for while if then else fi do done source bash sh zsh [ [[ test time nl
+    create edit open goto scroll_up scroll_down insert search_dir search_file find_file
     """)
 
 

@@ -60,6 +60,10 @@ _REQUEST: Final = re.compile(
 _NAMED: Final = re.compile(
     r"\d|`[^`\n]{1,200}`|[\"“‘'«「][^\n]{1,80}[\"”’'»」]|\w[/._]\w|\s/\w|\w\(\)|[a-z][A-Z]|[A-Z]{3}|https?:|@\w"
 )
+# Tags alone, and politeness.
+_IDLE: Final = re.compile(
+    r"</?[\w-]{1,60}>|(?:hi|hello|hey|thanks?|thank you|great|cool|nice)\b[^.!?,]{0,24}[.!]{0,3}", re.IGNORECASE
+)
 _ANSWERED: Final = re.compile(
     r"\s{0,8}(?:User has answered your questions|Your questions have been answered): (?P<said>.{1,8000}?)"
     r"\.? You can now continue with",
@@ -167,16 +171,38 @@ class UserWordsBuilder:
     def _add(self, said: Said) -> None:
         if not said.text:
             return
+        if self._said and self._said[-1].text == said.text and not said.refusal:
+            # Said again, such as a command that is typed several times.
+            self._size -= len(self._said.pop().text)
         said = replace(said, text=excerpt(said.text, _MAX_MESSAGE))
         self._said.append(said)
         self._size += len(said.text)
         if self._size > _MAX_ALL or len(self._said) > _MAX_MESSAGES:
-            # Of what was said long ago the sentences that bind stay, of the oldest nothing.
-            self._said = [replace(one, text=one.within(max(_LEAST_KEPT, len(one.text) // 2))) for one in self._said]
-            del self._said[: max(0, len(self._said) - _MAX_MESSAGES)]
-            while sum(len(one.text) for one in self._said) > _MAX_ALL:
-                del self._said[0]
-            self._size = sum(len(one.text) for one in self._said)
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Of what was said long ago the sentences that bind stay; what binds nothing goes, then the oldest.
+
+        There is room for more afterwards, so that this is seldom done.
+        """
+        room, most = _MAX_ALL * 3 // 4, _MAX_MESSAGES * 3 // 4
+        for index, one in enumerate(self._said[:-1]):
+            if self._size <= room:
+                break
+            shorter = replace(one, text=one.within(_LEAST_KEPT))
+            self._size -= len(one.text) - len(shorter.text)
+            self._said[index] = shorter
+        idle = [one for one in self._said if not _binds(one.text)]
+        for one in (*idle, *(one for one in self._said if _binds(one.text))):
+            if self._size <= room and len(self._said) <= most:
+                break
+            self._said.remove(one)
+            self._size -= len(one.text)
+
+
+def _binds(words: str) -> bool:
+    """Whether words hold a rule, or a wish that is put off."""
+    return _RULE.search(words) is not None or _PUT_OFF.search(words) is not None
 
 
 def _is_attachment(text: str) -> bool:
@@ -223,7 +249,8 @@ class _Draft:
                 pieces.append(self.text[self.units[before].end : self.units[index].start])
             pieces.append(self.shown[index])
             before = index
-        return "".join(pieces) + (f" {GAP}" if before != len(self.units) - 1 else "")
+        shown = "".join(pieces) + (f" {GAP}" if before != len(self.units) - 1 else "")
+        return shown.replace(f"{GAP} {GAP}", GAP)
 
 
 def _fill(drafts: Sequence[_Draft], room: int, measure: Measure, label: int) -> None:
@@ -257,15 +284,16 @@ def _ranks(text: str, units: Sequence[Unit]) -> list[int]:
         unit.kind == "paste" or (unit.kind == "code" and len(one) > _SHORT_CODE)
         for unit, one in zip(units, words, strict=True)
     ]
-    said = [index for index, is_pasted in enumerate(pasted) if not is_pasted]
-    binding = {index for index in said if _RULE.search(words[index]) or _PUT_OFF.search(words[index])}
+    idle = [_IDLE.fullmatch(one) is not None for one in words]
+    said = [index for index in range(len(units)) if not pasted[index] and not idle[index]]
+    binding = {index for index in said if _binds(words[index])}
     ends = set(said[:1] + said[-1:])
     ranks: list[int] = []
     for index, one in enumerate(words):
         if index in binding:
             ranks.append(0)
-        elif pasted[index]:
-            ranks.append(5)
+        elif pasted[index] or idle[index]:
+            ranks.append(5 if pasted[index] else 6)
         elif binding and len(units) > 2 and _NAMED.search(one) is not None:
             ranks.append(1)
         elif index in ends or _DECISION.search(one) is not None:
