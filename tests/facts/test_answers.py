@@ -42,6 +42,10 @@ def test_what_was_asked_outside_is_kept_whole() -> None:
         "contestctl rules --table points",
         "gh pr create --title x",
         "cat /etc/gauge.conf",
+        "head -5 data/limits",
+        "cat data/limits.csv",
+        "awk -F, '{print $2}' data.csv",
+        "contestctl rules --help",
     ],
 )
 def test_questions_have_answers(command: str) -> None:
@@ -113,6 +117,16 @@ def test_room_goes_to_what_came_from_outside() -> None:
     room = len(LIMITS) + 120
     shown = builder.answers().within(room)
     assert shown[0].text == LIMITS and sum(one.size for one in shown) <= room
+
+
+def test_each_program_has_its_newest_answer_before_more_of_one() -> None:
+    """One that was asked a hundred times does not take all the room."""
+    builder = AnswersBuilder()
+    played = Played(builder)
+    played.run("date +%j", "day: 323")
+    for number in range(9):
+        played.run(f"python report.py {number}", f"sum: {number}")
+    assert [one.text for one in builder.answers().within(60)] == ["day: 323", "sum: 8"]
 
 
 def test_noise_is_left_out() -> None:

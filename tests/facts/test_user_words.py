@@ -246,6 +246,19 @@ def test_all_messages_share_the_room() -> None:
     assert sum(len(text) + 20 for _, text in words.within(120, label=20)) <= 120
 
 
+def test_what_was_told_comes_before_what_was_asked() -> None:
+    """A request of long ago is done; what somebody told stays true."""
+    asked = [f"Can you look at module number {number} and run its tests?" for number in range(9)]
+    words = words_after("The shop closes at noon.", *asked, "Go on.").words()
+    assert [text for _, text in words.within(40)] == ["The shop closes at noon.", "Go on."]
+
+
+def test_what_is_said_again_counts_once() -> None:
+    """The last time that it was said."""
+    words = words_after("Never push to main.", "Fine.", "Never push to main!", "Use tabs only.").words()
+    assert [one.message_id for one, _ in words.within(45)] == ["m3", "m4"]
+
+
 def test_tokens_may_be_the_measure() -> None:
     """As well as characters."""
     words = words_after("Never push to main. " + "So it goes. " * 50).words()

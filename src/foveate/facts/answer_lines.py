@@ -28,7 +28,7 @@ _NOISE: Final = re.compile(
     r"Using cached|Preparing|Get:\d|Hit:\d|added \d+ packages|npm (?:notice|warn)).*|"
     r"[\w.-]{1,80}@[\w.-]{1,80}[:~ ].{0,80}[$#]|[$❯>] .{0,200}|(?:async )?def .*|class \w.*|import \w.*|"
     r"from [\w.]+ import.*|@\w.*|[{}()\[\];,]{1,4}|(?:Error: )?Exit code \d+|drwx.*|[-l][r-][w-][xsS-][r-].*|"
-    r"\d\d:\d\d:\d\d(?:[.,]\d+)?|<[/!]?\w.*>|<!--.*|.{0,120}--:--:--.*|% Total .*|Dload .*"
+    r"\d\d:\d\d:\d\d(?:[.,]\d+)?|<[/!]?\w.*>|<!--.*|.{0,120}--:--:--.*|% Total .*|Dload .*|Shell cwd was reset .*"
 )
 # Files with numbered lines; a table may begin with a number, but not with blanks before it and a tab behind.
 _NUMBERED: Final = re.compile(r"\s{1,8}\d{1,6}\t|\s{0,8}\d{1,6}→")
@@ -86,7 +86,12 @@ def is_refusal(line: str) -> bool:
 def value_share(text: str) -> float:
     """How large a part of the lines of an output are values: pairs of key and value, cells, measures."""
     lines = [line for line in text[:_MAX_READ].split("\n") if not _is_noise(line)]
-    return sum(_rank(line) <= 2 for line in lines) / len(lines) if lines else 0.0
+    return sum(map(_is_value, lines)) / len(lines) if lines else 0.0
+
+
+def _is_value(line: str) -> bool:
+    columns = _KEY_VALUE.fullmatch(line) is not None or _COLUMNS.search(line) is not None
+    return columns or _MEASURE.search(line) is not None
 
 
 def _chosen(lines: Sequence[str], room: int) -> str:

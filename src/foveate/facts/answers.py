@@ -8,6 +8,7 @@ same question takes the place of the older one.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -24,6 +25,7 @@ from foveate.log.messages import Access, Message, ToolCall
 from foveate.log.semantics import parsed_arguments, recorded_semantics
 
 AnswerSource = Literal["outside", "program", "look"]
+ProgramKind = Literal["outside", "testing", "program", "git", "help", "reading", "computing", "none"]
 
 _MAX_CALLS: Final = 256
 _MAX_ANSWERS: Final = 160
@@ -31,10 +33,24 @@ _MAX_SIZE: Final = 80_000
 _MAX_QUESTION: Final = 200
 _MAX_CONCLUSION: Final = 320
 _SHORT_LOOK: Final = 400
-_SHORT_CONFIGURATION: Final = 1_500
-_CONFIGURATION: Final = re.compile(
-    r"\.(?:conf|cfg|ini|env|toml|ya?ml|properties|json|plist)\b|(?:^|[\s'\"])(?:/etc/|~/\.)|\.env\b"
+_SHORT: Final = 1_500
+_FEW_LINES: Final = 20
+_LEAST_LINES: Final = 5
+_MOST: Final = 0.6
+_READERS: Final = frozenset({"cat", "head", "tail", "sed", "less", "more", "nl", "bat", "zcat"})
+_FILE: Final = re.compile(r"[\w~+@-]{0,200}(?:[./][\w~+@-]{0,200}){1,40}")
+_CODE: Final = re.compile(
+    r"\.(?:py|pyi|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kt|swift|c|h|cc|cpp|hpp|cs|rb|php|pl|lua|sh|scala|ex|hs|vue|css|scss|"
+    r"html?|md|rst|ipynb|pony|patch|diff|lock|sum)\b"
 )
+# Programs that change files, list them, search them, or lead to others.
+_NO_ANSWERS: Final = word_set("""
+    mkdir rm cp mv touch chmod chown ln tar unzip zip gzip sleep kill pkill cd export set true false echo printf tee
+    apply_patch patch xargs find diff for while if then else fi do done source bash sh zsh [ [[ test time ls tree fd
+    grep rg egrep fgrep ag sort cut tr tac rev column
+    which type command pwd wait clear history pushd popd ps top man open create edit goto
+    scroll_up scroll_down insert search_dir search_file find_file
+    """)
 _ABSENT: Final = re.compile(r"No such file or directory|cannot access|ENOENT")
 _LONG_PROGRAM: Final = 6_000
 # Programs that ask something outside of the files at hand.
@@ -70,7 +86,8 @@ _ANNOUNCING: Final = re.compile(
 class Answer:
     """What a tool told: its telling lines as they stood, and the agent's next words about it.
 
-    `source` is `outside` for what no file at hand has, `program` for what a program computed, `look` for a short look.
+    `source` is `outside` for what no file at hand has, `program` for what a program computed, `look` for a short look;
+    `program` is the program or the tool.
     """
 
     message_id: str
@@ -78,6 +95,7 @@ class Answer:
     question: str
     text: str
     source: AnswerSource
+    program: str
     conclusion: str = ""
     refused: bool = False
 
@@ -94,9 +112,17 @@ class Answers:
     answers: tuple[Answer, ...] = ()
 
     def within(self, room: int) -> tuple[Answer, ...]:
-        """As many as there is room for, in characters: what came from outside first, of the same source the newest."""
+        """As many as there is room for, in characters.
+
+        What came from outside first; of each program its newest, before more of any of them.
+        """
+        asked: Counter[str] = Counter()
+        ranked: list[tuple[int, int, int, Answer]] = []
+        for one in reversed(self.answers):
+            ranked.append((_worth(one), asked[one.program], -one.order, one))
+            asked[one.program] += 1
         chosen: list[Answer] = []
-        for one in sorted(self.answers, key=lambda one: (_worth(one), -one.order)):
+        for *_, one in sorted(ranked, key=lambda one: one[:3]):
             if one.size <= room:
                 chosen.append(one)
                 room -= one.size
@@ -141,10 +167,10 @@ class AnswersBuilder:
         command = command_of(arguments) if access == "shell" else None
         refused = message.meta.outcome == "error" or output.exit_code not in (None, 0)
         if command is not None:
-            source = _source_of_command(command, output.text, refused=refused)
+            source, program = _source_of_command(command, output.text, refused=refused)
             question = command
         else:
-            source = _source_of_tool(call, access)
+            source, program = _source_of_tool(call, access), call.name
             question = _question_of(call.name, arguments)
         text = telling_answer(output.text) if source is not None else ""
         if source is None or not text.strip() or _NOT_RUN.search(message.text[:200]) is not None:
@@ -153,7 +179,15 @@ class AnswersBuilder:
         question = " ".join(question.split())
         question = question if len(question) <= _MAX_QUESTION else question[: _MAX_QUESTION - 1] + "…"
         self._add(
-            Answer(message_id=message.id, order=order, question=question, text=text, source=source, refused=refusal)
+            Answer(
+                message_id=message.id,
+                order=order,
+                question=question,
+                text=text,
+                source=source,
+                program=program,
+                refused=refusal,
+            )
         )
 
     def _add(self, answer: Answer) -> None:
@@ -189,7 +223,7 @@ def _worth(one: Answer) -> int:
     """What goes last when there is little room."""
     if one.source == "outside":
         return 0
-    return 1 if one.refused else 2 if one.source == "program" else 3
+    return 1 if one.refused else 2
 
 
 def _source_of_tool(call: ToolCall, access: Access | None) -> AnswerSource | None:
@@ -199,52 +233,60 @@ def _source_of_tool(call: ToolCall, access: Access | None) -> AnswerSource | Non
     return None if quiet else "outside"
 
 
-def _source_of_command(command: str, text: str, *, refused: bool) -> AnswerSource | None:
-    commands = parse_command_line(command)
-    programs = _programs(commands or ())
-    if not programs:
-        return None
+def _source_of_command(command: str, text: str, *, refused: bool) -> tuple[AnswerSource | None, str]:
+    """Where the output of a command comes from, and the program that gave it."""
+    programs = _programs(parse_command_line(command) or ())
     kinds = [_kind_of_program(words) for words in programs]
-    if "outside" in kinds:
-        return "outside"
-    if "testing" in kinds:
-        return None
-    if "program" in kinds:
-        # Programs also print pages and pages of their own state.
-        return "program" if len(text) <= _LONG_PROGRAM or value_share(text) > 0.6 else None
-    if "git" in kinds:
-        return "look" if len(text) <= _SHORT_LOOK and text.count("\n") < 5 else None
-    if _CONFIGURATION.search(command) is not None and len(text) <= _SHORT_CONFIGURATION and value_share(text) > 0.6:
-        return "look"
-    told = refused and len(text) <= _SHORT_LOOK and _ABSENT.search(text) is None
-    return "look" if told and any(map(is_refusal, text.split("\n"))) else None
+    for kind in ("outside", "testing", "program", "help", "git", "computing", "reading", "none"):
+        if kind in kinds:
+            name = programs[kinds.index(kind)][0].rpartition("/")[2]
+            return _source_of(kind, command, text, refused=refused), name
+    return None, ""
 
 
-def _kind_of_program(words: Sequence[str]) -> Literal["outside", "testing", "program", "git", "look"]:
+def _source_of(kind: ProgramKind, command: str, text: str, *, refused: bool) -> AnswerSource | None:
+    short = len(text) <= _SHORT and text.count("\n") <= _FEW_LINES
+    match kind:
+        case "outside":
+            return "outside"
+        case "testing":
+            return None
+        case "program":
+            # Programs also print pages and pages of their own state.
+            return "program" if len(text) <= _LONG_PROGRAM or value_share(text) > _MOST else None
+        case "help" if short:
+            return "look"
+        case "git" if len(text) <= _SHORT_LOOK and text.count("\n") < _LEAST_LINES:
+            return "look"
+        case "computing" | "reading" if short and _CODE.search(command) is None and _ABSENT.search(text) is None:
+            # What was computed of files, or settings and tables, not their code.
+            return "look" if kind == "computing" or value_share(text) > _MOST else None
+        case _:
+            told = refused and len(text) <= _SHORT_LOOK and _ABSENT.search(text) is None
+            return "look" if told and any(map(is_refusal, text.split("\n"))) else None
+
+
+def _kind_of_program(words: Sequence[str]) -> ProgramKind:
     name = words[0].rpartition("/")[2]
     if any(one in _HELP for one in words[1:3]):
-        return "git"
+        return "help"
     if name in _OUTSIDE:
         return "outside"
     if name in _TESTING:
         return "testing"
     if name == "git":
-        return "git" if any(one in _PLAIN_GIT for one in words[1:2]) else "look"
+        return "git" if any(one in _PLAIN_GIT for one in words[1:2]) else "none"
     if _INTERPRETERS.fullmatch(name):
         return "testing" if any(one in _TESTING or "test" in one for one in words[1:3]) else "program"
+    if name in _NO_ANSWERS:
+        return "none"
+    if name in _READERS:
+        reads = reach_of(words) is Reach.NOTHING and any(_FILE.fullmatch(one) for one in words[1:])
+        return "reading" if reads else "none"
     if reach_of(words) is Reach.NOTHING:
-        return "look"
-    if name in _FILE_PROGRAMS:
-        return "look"
+        return "computing"
     # A program that no table knows; one that is called by its path is one of those at hand.
     return "outside" if "/" not in words[0] else "testing" if "test" in words[0] else "program"
-
-
-_FILE_PROGRAMS: Final = word_set("""
-    mkdir rm cp mv touch chmod chown ln sed tar unzip zip gzip sleep kill pkill cd export set true false echo printf tee
-    apply_patch patch xargs find sort awk diff for while if then else fi do done source bash sh zsh [ [[ test time nl
-    create edit open goto scroll_up scroll_down insert search_dir search_file find_file
-    """)
 
 
 def _programs(commands: Sequence[Command]) -> list[tuple[str, ...]]:

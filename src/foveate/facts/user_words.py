@@ -26,6 +26,8 @@ _MAX_MESSAGES: Final = 1_000
 _LEAST_KEPT: Final = 400
 _MAX_KINDS: Final = 64
 _SHORT_CODE: Final = 400
+_PASTED: Final = 6
+_REPEATED: Final = 7
 _ATTACHED: Final = 1_000
 
 _RULE: Final = re.compile(
@@ -51,15 +53,19 @@ _DECISION: Final = re.compile(
     r"决定|改用|改成|换成|采用|保留|好的|可以|选",
     re.IGNORECASE,
 )
+# What is asked once, and done afterwards.
 _REQUEST: Final = re.compile(
-    r"[?？]|\b(?:please|can you|could you|would you|add|fix|make|write|create|remove|change|update|implement|check|run|"
-    r"explain|review|look at|find|show|tell|use|rename|move|commit|push|test|need|want)\b|"
-    r"请|帮|加|改|修|写|删|查|看|做|实现|更新|运行|解释",
-    re.IGNORECASE,
+    r".*[?？]\W{0,3}|(?:(?:please|now|then|and|also|ok(?:ay)?|yes|so|next|great|good)\b[,.]? ){0,3}(?:please|can you|"
+    r"could you|would you|have a look|look|add|fix|make|write|create|remove|delete|change|update|implement|check|run|"
+    r"explain|review|find|show|tell|rename|move|commit|push|test|read|print|see|start|continue|go on|try|open|list|"
+    r"summari[sz]e)\b.*|"
+    r"(?:请|帮|麻烦|加|改|修|写|删|查|看|做|实现|更新|运行|解释).*",
+    re.IGNORECASE | re.DOTALL,
 )
 _NAMED: Final = re.compile(
     r"\d|`[^`\n]{1,200}`|[\"“‘'«「][^\n]{1,80}[\"”’'»」]|\w[/._]\w|\s/\w|\w\(\)|[a-z][A-Z]|[A-Z]{3}|https?:|@\w"
 )
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
 # Tags alone, and politeness.
 _IDLE: Final = re.compile(
     r"</?[\w-]{1,60}>|(?:hi|hello|hey|thanks?|thank you|great|cool|nice)\b[^.!?,]{0,24}[.!]{0,3}", re.IGNORECASE
@@ -99,6 +105,10 @@ class UserWords:
         What binds comes first, from whichever message; `label` is the size of what stands before each of them.
         """
         drafts = [_Draft(one.text) for one in self.said]
+        for one, draft in zip(self.said, drafts, strict=True):
+            # What is in force is the newest message, and what was refused.
+            if one.refusal or one is self.said[-1]:
+                draft.ranks = [0 if rank < _PASTED else rank for rank in draft.ranks]
         _fill(drafts, room, measure, label)
         return tuple((one, draft.joined()) for one, draft in zip(self.said, drafts, strict=True) if draft.shown)
 
@@ -257,10 +267,8 @@ def _fill(drafts: Sequence[_Draft], room: int, measure: Measure, label: int) -> 
     """Choose units, those that bind the most first, and of equal ones the newest."""
     gap = measure(f" {GAP} ")
     left = room
-    choices = [(rank, -number, index) for number, one in enumerate(drafts) for index, rank in enumerate(one.ranks)]
-    choices.sort()
     taken: list[tuple[_Draft, int]] = []
-    for _, number, index in choices:
+    for _, number, index in sorted(_choices(drafts)):
         draft = drafts[-number]
         for piece in _forms(draft.text, draft.units[index]):
             size = measure(piece) + (0 if index - 1 in draft.shown else gap) + (0 if draft.shown else label)
@@ -277,8 +285,23 @@ def _fill(drafts: Sequence[_Draft], room: int, measure: Measure, label: int) -> 
         sizes[id(draft)] = measure(draft.joined()) + label if draft.shown else 0
 
 
+def _choices(drafts: Sequence[_Draft]) -> Iterator[tuple[int, int, int]]:
+    """The rank of each unit, its message counted backwards, and its number; what is said again counts once."""
+    said: set[str] = set()
+    for number in range(len(drafts) - 1, -1, -1):
+        draft = drafts[number]
+        for index, unit in enumerate(draft.units):
+            plain = " ".join(_LETTERS.findall(draft.text[unit.start : unit.end].lower()))
+            yield _REPEATED if plain in said else draft.ranks[index], -number, index
+            if plain:
+                said.add(plain)
+
+
 def _ranks(text: str, units: Sequence[Unit]) -> list[int]:
-    """How much each unit binds, the most first; rules come in company, so what stands with one counts more."""
+    """How much each unit binds, the most first.
+
+    Rules come in company, so what stands with one counts more. What somebody tells stays true, what is asked is done.
+    """
     words = [text[unit.start : unit.end] for unit in units]
     pasted = [
         unit.kind == "paste" or (unit.kind == "code" and len(one) > _SHORT_CODE)
@@ -287,21 +310,20 @@ def _ranks(text: str, units: Sequence[Unit]) -> list[int]:
     idle = [_IDLE.fullmatch(one) is not None for one in words]
     said = [index for index in range(len(units)) if not pasted[index] and not idle[index]]
     binding = {index for index in said if _binds(words[index])}
-    ends = set(said[:1] + said[-1:])
     ranks: list[int] = []
     for index, one in enumerate(words):
+        named = _NAMED.search(one) is not None
+        asked = units[index].kind == "sentence" and _REQUEST.fullmatch(one) is not None
         if index in binding:
             ranks.append(0)
         elif pasted[index] or idle[index]:
-            ranks.append(5 if pasted[index] else 6)
-        elif binding and len(units) > 2 and _NAMED.search(one) is not None:
+            ranks.append(_PASTED if pasted[index] else _REPEATED)
+        elif asked:
+            ranks.append(4 if named or index == said[0] else 5)
+        elif _DECISION.search(one) is not None or (named and binding):
             ranks.append(1)
-        elif index in ends or _DECISION.search(one) is not None:
-            ranks.append(2)
-        elif _NAMED.search(one) is not None:
-            ranks.append(3)
         else:
-            ranks.append(4 if _REQUEST.search(one) is not None else 6)
+            ranks.append(2 if named or index == said[0] else 3)
     return ranks
 
 
