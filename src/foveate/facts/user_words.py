@@ -54,13 +54,12 @@ _DECISION: Final = re.compile(
     re.IGNORECASE,
 )
 # What is asked once, and done afterwards.
-_REQUEST: Final = re.compile(
-    r".*[?？]\W{0,3}|(?:(?:please|now|then|and|also|ok(?:ay)?|yes|so|next|great|good)\b[,.]? ){0,3}(?:please|can you|"
-    r"could you|would you|have a look|look|add|fix|make|write|create|remove|delete|change|update|implement|check|run|"
-    r"explain|review|find|show|tell|rename|move|commit|push|test|read|print|see|start|continue|go on|try|open|list|"
-    r"summari[sz]e)\b.*|"
-    r"(?:请|帮|麻烦|加|改|修|写|删|查|看|做|实现|更新|运行|解释).*",
-    re.IGNORECASE | re.DOTALL,
+_ASKING: Final = re.compile(
+    r"(?:(?:please|now|then|and|also|ok(?:ay)?|yes|so|next|great|good)\b[,.]? ){0,3}(?:please|can you|"
+    r"could you|would you|have a look|look|add|fix|make|write|create|remove|delete|change|update|implement|check|"
+    r"run|explain|review|find|show|tell|rename|move|commit|push|test|read|print|see|start|continue|go on|try|open|list|summari[sz]e)\b|"
+    r"请|帮|麻烦|加|改|修|写|删|查|看|做|实现|更新|运行|解释",
+    re.IGNORECASE,
 )
 _NAMED: Final = re.compile(
     r"\d|`[^`\n]{1,200}`|[\"“‘'«「][^\n]{1,80}[\"”’'»」]|\w[/._]\w|\s/\w|\w\(\)|[a-z][A-Z]|[A-Z]{3}|https?:|@\w"
@@ -313,7 +312,7 @@ def _ranks(text: str, units: Sequence[Unit]) -> list[int]:
     ranks: list[int] = []
     for index, one in enumerate(words):
         named = _NAMED.search(one) is not None
-        asked = units[index].kind == "sentence" and _REQUEST.fullmatch(one) is not None
+        asked = units[index].kind == "sentence" and _is_asked(one)
         if index in binding:
             ranks.append(0)
         elif pasted[index] or idle[index]:
@@ -325,6 +324,10 @@ def _ranks(text: str, units: Sequence[Unit]) -> list[int]:
         else:
             ranks.append(2 if named or index == said[0] else 3)
     return ranks
+
+
+def _is_asked(sentence: str) -> bool:
+    return sentence.rstrip("\"'”’)*_ ").endswith(("?", "？")) or _ASKING.match(sentence) is not None
 
 
 def _forms(text: str, unit: Unit) -> Iterator[str]:
