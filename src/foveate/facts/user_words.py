@@ -55,9 +55,10 @@ _DECISION: Final = re.compile(
 )
 # What is asked once, and done afterwards.
 _ASKING: Final = re.compile(
-    r"(?:(?:please|now|then|and|also|ok(?:ay)?|yes|so|next|great|good)\b[,.]? ){0,3}(?:please|can you|"
-    r"could you|would you|have a look|look|add|fix|make|write|create|remove|delete|change|update|implement|check|"
-    r"run|explain|review|find|show|tell|rename|move|commit|push|test|read|print|see|start|continue|go on|try|open|list|summari[sz]e)\b|"
+    r"(?:(?:please|now|then|and|also|ok(?:ay)?|yes|so|next|great|good)\b[,.]? ){0,3}(?:please|can you|could you|"
+    r"would you|have a look|look|add|fix|make|write|create|remove|delete|change|update|implement|check|run|explain|"
+    r"review|find|show|tell|rename|move|commit|push|test|read|print|see|start|continue|go on|try|open|list|"
+    r"summari[sz]e)\b|"
     r"请|帮|麻烦|加|改|修|写|删|查|看|做|实现|更新|运行|解释",
     re.IGNORECASE,
 )
