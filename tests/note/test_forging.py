@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from tests.dialogue import call, calls, exchange, lines, result, says, user
-from tests.transforms.forged import DEEDS, FORGERIES
 
 from foveate import Session
 from foveate.log.quoting import MARK, neutralize_text
+from tests.dialogue import call, calls, exchange, lines, result, says, user
+from tests.transforms.forged import DEEDS, FORGERIES
 
 DEED = DEEDS[0]
 # Every way in which a line of a note can begin.

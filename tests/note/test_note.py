@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.counting import counted_calls
-from tests.dialogue import call, calls, exchange, lines, result, says, session_of, user, work
-from tests.views.test_checkpoint import reopened
 
 import foveate
 from foveate import ConfigError, Session
 from foveate.log.items import Item
 from foveate.note.writing import Note
+from tests.counting import counted_calls
+from tests.dialogue import call, calls, exchange, lines, result, says, session_of, user, work
+from tests.views.test_checkpoint import reopened
 
 FEES = "\n".join(f"def fee_{band}(order):\n    return order.total * {band * 25} / 10_000\n" for band in range(1, 9))
 RULES = (
@@ -101,7 +101,7 @@ def test_what_only_a_tool_showed_is_kept() -> None:
     """A value that no file has stands under the message that showed it."""
     story = notes(noted())
     (shown,) = re.findall(
-        r'^tool (m\d+) on "curl -s https://bank.example/accounts/4711":\n>iban = XY12 0099$', story, re.M
+        r'^tool (m\d+) on "curl -s https://bank.example/accounts/4711":\n>iban = XY12 0099$', story, re.MULTILINE
     )
     assert noted().messages[int(shown[1:]) - 1].text.startswith("iban")
     assert story.count("iban = ") == 1
@@ -126,11 +126,13 @@ def test_code_is_called_current_only_where_the_log_proves_it() -> None:
     )
     session.extend([*bash("b3", "cat b.txt", lines(70)), *bash("b4", "grep -n fee_7 fees.py", "19:def fee_7(order):")])
     session.compile()
-    assert re.search(r"^code m3 fees.py lines \d+-\d+, current:\n>", notes(session), re.M)
+    assert re.search(r"^code m3 fees.py lines \d+-\d+, current:\n>", notes(session), re.MULTILINE)
     session.extend([says("Here it is."), user("And fee_7 in fees.py now?"), *bash("b5", "cat c.txt", lines(60))])
     session.extend(bash("b6", "grep -n fee_7 fees.py", "19:def fee_7(order):"))
     session.compile()
-    assert re.search(r"^code m3 fees.py lines \d+-\d+, as read, may have changed since:\n>", notes(session), re.M)
+    assert re.search(
+        r"^code m3 fees.py lines \d+-\d+, as read, may have changed since:\n>", notes(session), re.MULTILINE
+    )
     assert "current:\n>" not in notes(session)
 
 
@@ -145,7 +147,7 @@ def test_an_output_too_large_for_the_tail_keeps_the_parts_in_use() -> None:
     shown = next(item for item in view.items if item.id == "m3")
     assert shown.fate == "masked"
     assert "settle_invoice 5:" in shown.message.text
-    assert re.search(r"^\[… lines \d+ to \d+ of \d+ left out; reference m3 …\]$", shown.message.text, re.M)
+    assert re.search(r"^\[… lines \d+ to \d+ of \d+ left out; reference m3 …\]$", shown.message.text, re.MULTILINE)
     assert view.tokens <= 2_000
 
 
@@ -214,7 +216,7 @@ def test_a_rewrite_folds_what_is_new_and_not_the_whole_log() -> None:
     """After many messages a note costs no more than after a few."""
     counts = []
     session = Session(budget=4_000, policy="note")
-    for round in range(40):
+    for _ in range(40):
         session.extend(work(6, reads=4, size=6))
         with counted_calls() as made:
             session.compile()

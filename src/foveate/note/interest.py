@@ -11,7 +11,7 @@ from foveate.facts.word_set import word_set
 from foveate.log.messages import Message
 from foveate.log.semantics import argument_texts
 from foveate.views.draft import PassContext
-from foveate.views.entities import is_entity
+from foveate.views.working_set import is_entity
 
 _WORD: Final = re.compile(r"[^\W\d]\w{2,}")
 # What follows a path in tracebacks, compiler messages and searches.
