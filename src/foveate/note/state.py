@@ -19,7 +19,7 @@ from foveate.views.draft import PassContext
 from foveate.views.ledger import Failure
 
 _CHANGES: Final = 10
-_SETTLED: Final = 60
+_SETTLED: Final = 40
 _TITLE: Final = 100
 # In tokens: the first line, which says what it is.
 _HEADER: Final = 60

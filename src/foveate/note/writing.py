@@ -96,7 +96,7 @@ class Note:
             before = [group for group in before if state_of(group.head.lines) is None]
         taken = sum(item.tokens for item in tail)
         taken += sum(group.tokens for group in before if group.id not in gone and not group.head.is_digest)
-        return _Division(before, gone, tail, max(ctx.low - taken, int(ctx.limit * _LEAST)))
+        return _Division(before, gone, tail, max(fixed + room - taken, int(ctx.limit * _LEAST)))
 
     def _written(self, division: _Division, interest: Interest, work: Work, ctx: PassContext) -> list[Item]:
         gone = [group for group in division.before if group.id in division.gone]
