@@ -114,7 +114,7 @@ def test_policies_are_found_by_name() -> None:
     assert policy_named("mask") is POLICIES["mask"]
     with pytest.raises(
         ConfigError,
-        match=r"unknown `policy` 'fast'; known are default, patient, thorough, lean, frugal, chat, transparent, mask, drop",
+        match=r"unknown `policy` 'fast'; known are default, patient, thorough, lean, frugal, chat, note, transparent, mask, drop",
     ):
         policy_named("fast")
 

@@ -75,7 +75,17 @@ _ANSWERED: Final = re.compile(
     r"\.? You can now continue with",
     re.DOTALL,
 )
+_ANSWERED_HEAD: Final = re.compile(r"\s{0,8}(?:User has answered|Your questions have been answered)")
 _REFUSED: Final = "the user said:\n"
+
+
+def has_words_of_user(message: Message) -> bool:
+    """Whether the user may have said something in a message: in one of theirs, in an answer, in a refusal."""
+    if message.role == "user":
+        return message.meta.kind == "message"
+    return message.role == "tool" and (
+        message.meta.outcome == "denied" or _ANSWERED_HEAD.match(message.text) is not None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
