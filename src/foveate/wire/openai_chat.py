@@ -66,6 +66,9 @@ def recognises(raw: object) -> bool:
     if isinstance(raw.get(_LEGACY), Mapping) or (raw.get("role") == "function" and "parts" not in raw):
         return "role" in raw
     content = raw.get("content")
+    if content is None and raw.get("role") == "assistant":
+        # No other format has roles and leaves the content out; an item of Responses says its type.
+        return not {"type", "parts", "data", "kind"} & raw.keys()
     return "role" in raw and isinstance(content, list | tuple) and any(is_telling(block) for block in content)
 
 
