@@ -13,7 +13,7 @@ turn, each result has its call right before it, once, and results come first; a 
 error has text and nothing else; definitions have an allowed name that no other has, and a schema.
 
 Around them: the system prompt is text that is not blank; cache marks are well formed, at most four over system prompt,
-tools and messages together, and never on thinking.
+tools and messages together, none that lives longer behind one that lives shorter, and never on thinking.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from foveate.wire.anthropic_marks import MOST_MARKS
+from foveate.wire.anthropic_marks import MARK, MOST_MARKS, is_for_an_hour
 from foveate.wire.anthropic_originals import is_source
 from foveate.wire.names import ANTHROPIC_IDS, ANTHROPIC_NAMES
 
@@ -266,6 +266,15 @@ def marks_formed(sent: Sent) -> Iterator[str]:
             yield f"{place}: cache mark {mark!r:.80} is not known"
 
 
+def marks_ordered(sent: Sent) -> Iterator[str]:
+    short = ""
+    for place, block in _markable(sent):
+        if MARK in block and is_for_an_hour(block[MARK]) and short:
+            yield f"{place}: cache mark of an hour behind a shorter one ({short})"
+        elif MARK in block and not is_for_an_hour(block[MARK]):
+            short = place
+
+
 def marks_beside_thinking(sent: Sent) -> Iterator[str]:
     for turn in sent.turns:
         for place, block in turn.of("thinking", "redacted_thinking"):
@@ -303,6 +312,7 @@ RULES: Final[tuple[Rule, ...]] = (
     tools_unique,
     marks_few,
     marks_formed,
+    marks_ordered,
     marks_beside_thinking,
 )
 
@@ -366,8 +376,9 @@ def _objects(value: object) -> list[Block]:
 
 
 def _markable(sent: Sent) -> Iterator[tuple[str, Block]]:
-    yield from _blocks("system", sent.payload.get("system"))
+    """Whatever may have a cache mark, in the order in which the provider caches it."""
     yield from _tools(sent)
+    yield from _blocks("system", sent.payload.get("system"))
     for turn in sent.turns:
         for place, block in turn.blocks:
             yield place, block
