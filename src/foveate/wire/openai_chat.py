@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 
@@ -25,6 +25,7 @@ from foveate.log.messages import (
     ToolResult,
     fields_of,
     foreign,
+    has_content,
 )
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest
@@ -52,6 +53,20 @@ _ROLES: Final[dict[str, Role]] = {
 }
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "id"})
 FOR_FOVEATE: Final = ("is_error", "pinned")
+VENDORS: Final = frozenset(
+    {
+        "reasoning_content",
+        "reasoning",
+        "reasoning_details",
+        "cache_control",
+        "provider_specific_fields",
+        "extra_content",
+    }
+)
+"""What other servers than OpenAI's send and want back."""
+_NOT_SAID: Final = (
+    VENDORS | _KNOWN | {*FOR_FOVEATE, "name", "refusal", "annotations", "function_call", "parsed", "tool_call_id"}
+)
 _LEGACY: Final = "function_call"
 _BESIDE: Final = "beside"
 _NONE: Final[frozenset[str]] = frozenset()
@@ -109,8 +124,23 @@ def _decoded(raw: Mapping[str, Any], where: str) -> Message:
     if role == "developer":
         extra["role"] = role
     parts = _tool_parts(raw, where) if _ROLES[role] == "tool" else _said_parts(raw, role, where)
+    if role == "assistant" and not any(map(has_content, parts)) and (unknown := unknown_fields(raw)):
+        # All that the message says: a sound that the provider keeps, or what nobody here knows.
+        said = rest({key: raw[key] for key in unknown}, _NONE, where)
+        parts = (*parts, Opaque(format=FORMAT, raw=said, extra={"whole": True}))
+        extra = extra_of(rest(raw, known | said.keys(), where), **noted)
     meta = MessageMeta(pinned=raw.get("pinned") is True)
     return Message(id="", role=_ROLES[role], parts=parts, meta=meta, extra=extra)
+
+
+def unknown_fields(raw: Mapping[str, Any]) -> list[str]:
+    """The fields by which a message says something beside its content and its calls."""
+    return [str(key) for key, value in raw.items() if value is not None and value != [] and key not in _NOT_SAID]
+
+
+def is_whole(part: Part) -> TypeGuard[Opaque]:
+    """Whether a part is fields of a message, and no block in it."""
+    return isinstance(part, Opaque) and part.extra.get("whole") is True
 
 
 def is_original(message: Message) -> bool:
@@ -147,6 +177,9 @@ def _encoded(message: Message) -> dict[str, Any]:
             return {"role": "function", "content": _result(result), **fields}
         return {"role": "tool", "tool_call_id": result.call_id, "content": _result(result), **fields}
     beside = [part for part in message.parts if isinstance(part, Text) and part.extra and _is_beside(part)]
+    for part in message.parts:
+        if is_whole(part):
+            fields = {**part.raw, **fields}
     all_calls = message.calls
     content = _content(message, given.get("form"), beside, all_calls)
     out: dict[str, Any] = {"role": message.role, "content": content}
@@ -187,7 +220,19 @@ def _wire_extra(message: Message) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key not in FOR_FOVEATE} if fields else fields
 
 
+def call_of_unknown_type(call: ToolCall) -> dict[str, Any] | None:
+    """A call of a type that nobody knows as it came, under its id by now; None if it asks for something else by now."""
+    raw = fields_of(call.extra, FORMAT).get("unknown")
+    if not isinstance(raw, dict):
+        return None
+    asked = raw.get(raw["type"])
+    same = arguments_text({} if asked is None else asked, "call") == call.arguments
+    return {**raw, "id": call.id} if same else None
+
+
 def _encoded_call(call: ToolCall) -> dict[str, Any]:
+    if (unknown := call_of_unknown_type(call)) is not None:
+        return unknown
     ours = fields_of(call.extra, FORMAT)
     text = custom_input(call)
     if text is not None:
@@ -213,7 +258,11 @@ def _form(raw: Mapping[str, Any]) -> str:
 
 def _content(message: Message, form: object, beside: Sequence[Text], calls: Sequence[ToolCall]) -> Any:
     """The content of a message without what stood `beside` it."""
-    shown = [part for part in message.parts if isinstance(part, Text | Media | Opaque) and part not in beside]
+    shown = [
+        part
+        for part in message.parts
+        if isinstance(part, Text | Media | Opaque) and part not in beside and not is_whole(part)
+    ]
     if form == "blocks":
         return [block_of(part) for part in shown]
     if not shown and form == "null":
@@ -301,6 +350,12 @@ def _call(raw: object, where: str) -> ToolCall:
             more = rest(others, _NONE, where)
             fields = rest(raw, frozenset({"id", "type", "function"}), where)
             extra = extra_of(fields, **({"function": more} if more else {}))
+        case {"type": str() as kind} if kind not in ("", "function", "custom"):
+            asked = raw.get(kind)
+            name = asked.get("name") if isinstance(asked, Mapping) else None
+            name = name if isinstance(name, str) and name else kind
+            arguments = arguments_text({} if asked is None else asked, where)
+            extra = foreign(FORMAT, {"unknown": rest(raw, _NONE, where)})
         case _:
             function = raw.get("function")
             raise MessageError(f"{where}: `function` must be a mapping with a `name`, got {function!r:.80}")

@@ -21,22 +21,19 @@ from foveate.wire.format import Request, opening_of_nothing
 from foveate.wire.names import OPENAI_IDS, OPENAI_NAMES, Spelling, fitting, spelling
 from foveate.wire.opaque import without_alien
 from foveate.wire.openai_blocks import FORMAT, SOUNDS, is_refusal
-from foveate.wire.openai_chat import custom_input, encode, is_original
+from foveate.wire.openai_chat import (
+    VENDORS,
+    call_of_unknown_type,
+    custom_input,
+    encode,
+    is_original,
+    is_whole,
+    unknown_fields,
+)
 from foveate.wire.pieces import Piece, split
 
 SHOWN: Final = "[shown by the user below]"
 RESULTS: Final = "[images and files of the tool results above]"
-VENDORS: Final = frozenset(
-    {
-        "reasoning_content",
-        "reasoning",
-        "reasoning_details",
-        "cache_control",
-        "provider_specific_fields",
-        "extra_content",
-    }
-)
-"""What other servers than OpenAI's send and want back."""
 _OF_AN_ANSWER: Final = frozenset({"function_call", "parsed"})
 WORDS: Final = ("text",)
 BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -99,6 +96,8 @@ def _original(message: Message, spelled: Spelling, *, vendors: bool) -> dict[str
 
 
 def _respelled(call: ToolCall, raw: Block, spelled: Spelling) -> Block:
+    if call_of_unknown_type(call) is not None:
+        return {**raw, "id": spelled.ids[call.id]}
     kind = "custom" if raw.get("type") == "custom" else "function"
     return {**raw, "id": spelled.ids[call.id], kind: {**raw[kind], "name": spelled.names[call.name]}}
 
@@ -112,7 +111,9 @@ def is_acceptable(raw: Mapping[str, Any], *, vendors: bool) -> bool:
     role, calls, audio = raw.get("role"), raw.get("tool_calls"), raw.get("audio")
     if role == "function" or _OF_AN_ANSWER & raw.keys() or ("tool_calls" in raw and not calls):
         return False
-    if any(not isinstance(called(call), str) for call in calls or ()) or (audio is not None and {*audio} - {"id"}):
+    if any(not is_of_unknown_type(call) and not isinstance(called(call), str) for call in calls or ()) or (
+        audio is not None and {*audio} - {"id"}
+    ):
         return False
     if not _says(raw):
         return False
@@ -121,6 +122,12 @@ def is_acceptable(raw: Mapping[str, Any], *, vendors: bool) -> bool:
     return ("name" not in raw or raw["name"] in OPENAI_NAMES) and all(
         isinstance(block, Mapping) and _is_block(block, str(role), vendors=vendors) for block in blocks
     )
+
+
+def is_of_unknown_type(call: Mapping[str, Any]) -> bool:
+    """Whether a call says of itself that it is one that is not known here."""
+    kind = call.get("type")
+    return isinstance(kind, str) and kind not in ("", "function", "custom")
 
 
 def called(call: Mapping[str, Any]) -> object:
@@ -136,7 +143,15 @@ def _says(raw: Mapping[str, Any]) -> bool:
         return isinstance(content, str | list) and content != []
     blocks = content if isinstance(content, list) else [{"text": content}] if content else []
     texts = [one.get("text", "x") for one in blocks if isinstance(one, Mapping)]
-    return bool(raw.get("tool_calls") or raw.get("audio")) or any(str(text).strip() for text in texts)
+    if raw.get("role") == "assistant" and says_otherwise(raw):
+        return True
+    return bool(raw.get("tool_calls")) or any(str(text).strip() for text in texts)
+
+
+def says_otherwise(raw: Mapping[str, Any]) -> bool:
+    """Whether a message of the assistant says something where its content would not stand."""
+    refusal = raw.get("refusal")
+    return bool(unknown_fields(raw)) or (isinstance(refusal, str) and bool(refusal.strip()))
 
 
 def _is_block(block: Mapping[str, Any], role: str, *, vendors: bool) -> bool:
@@ -206,7 +221,10 @@ def _said(message: Message, spelled: Spelling) -> Iterator[dict[str, Any]]:
     blocks = [block for part in message.parts if (block := _block(part, message.role)) is not None]
     calls = [_call(call, spelled) for call in message.calls] if message.role == "assistant" else []
     fields = _fields(message)
-    if not blocks and not calls and "audio" not in fields:
+    for part in message.parts:
+        if is_whole(part):
+            fields |= _sendable(part.raw)
+    if not blocks and not calls and not fields.keys() - VENDORS - {"name"}:
         return
     raw: dict[str, Any] = {"role": "developer" if role == "developer" else message.role, "content": None}
     if blocks:
@@ -214,6 +232,15 @@ def _said(message: Message, spelled: Spelling) -> Iterator[dict[str, Any]]:
     if calls:
         raw["tool_calls"] = calls
     yield {**raw, **fields}
+
+
+def _sendable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a message says beside its content; of a sound, which an answer has with its bytes, the id alone."""
+    match fields:
+        case {"audio": {"id": str() as audio}}:
+            return {**fields, "audio": {"id": audio}}
+        case _:
+            return dict(fields)
 
 
 def _fields(message: Message) -> dict[str, Any]:
@@ -245,7 +272,7 @@ def _block(part: Part, role: str) -> Block | None:
         case Text():
             return _text(part)
         case Opaque(raw=raw):
-            return dict(raw)
+            return None if is_whole(part) else dict(raw)
         case Media():
             block = _media(part) if role == "user" else None
             return {"type": "text", "text": left_out(part)} if block is None else block

@@ -22,7 +22,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from foveate.wire.names import OPENAI_IDS, OPENAI_NAMES
-from foveate.wire.openai_request import BLOCKS, KNOWN_BLOCKS, VENDORS, WORDS, is_readable
+from foveate.wire.openai_chat import VENDORS
+from foveate.wire.openai_request import BLOCKS, KNOWN_BLOCKS, WORDS, is_of_unknown_type, is_readable, says_otherwise
 
 Said = Mapping[str, Any]
 Messages = Sequence[tuple[str, Said]]
@@ -60,7 +61,9 @@ def roles_known(messages: Messages) -> Iterator[str]:
 def content_present(messages: Messages) -> Iterator[str]:
     for place, message in messages:
         role = message.get("role")
-        says = _calls(message) or _has_content(message.get("content")) or isinstance(message.get("audio"), Mapping)
+        says = (
+            _calls(message) or _has_content(message.get("content")) or (role == "assistant" and says_otherwise(message))
+        )
         if role != "tool" and not says:
             yield f"{place}: {role!s:.80} message without content"
 
@@ -111,14 +114,14 @@ def call_ids_given(messages: Messages) -> Iterator[str]:
 def call_names_given(messages: Messages) -> Iterator[str]:
     for place, call in _all_calls(messages):
         name = _called(call).get("name")
-        if not isinstance(name, str) or not name:
+        if not is_of_unknown_type(call) and not (isinstance(name, str) and name):
             yield f"{place}: call without the name of a function"
 
 
 def call_arguments_are_text(messages: Messages) -> Iterator[str]:
     for place, call in _all_calls(messages):
         key = "input" if call.get("type") == "custom" else "arguments"
-        if not isinstance(_called(call).get(key), str):
+        if not is_of_unknown_type(call) and not isinstance(_called(call).get(key), str):
             yield f"{place}: `{key}` of a call are no text"
 
 
