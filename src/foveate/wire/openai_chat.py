@@ -148,6 +148,13 @@ def is_original(message: Message) -> bool:
     return "form" in fields_of(message.extra, FORMAT)
 
 
+def is_legacy(message: Message) -> bool:
+    """Whether a message calls a function, or is what it gave, as was usual before there were tools."""
+    if message.result is not None:
+        return fields_of(message.extra, FORMAT).get("role") == "function"
+    return any(fields_of(call.extra, FORMAT).get(_LEGACY) for call in message.calls)
+
+
 def encode(message: Message) -> dict[str, Any]:
     """The OpenAI chat dict of a message."""
     message = without_alien_parts(message, FORMAT)
@@ -300,14 +307,14 @@ def _said_parts(raw: Mapping[str, Any], role: str, where: str) -> tuple[Part, ..
     if (refusal := _refused(raw)) is not None:
         parts.append(Text(text=encodable(refusal), extra=foreign(FORMAT, {"refusal": _BESIDE})))
     parts += [_call(call, f"{where}, tool call {index}") for index, call in enumerate(calls or ())]
-    if _is_legacy(raw):
+    if _has_legacy_call(raw):
         parts.append(_legacy_call(mapping(raw[_LEGACY], f"{where}, `{_LEGACY}`"), f"{where}, `{_LEGACY}`"))
     return tuple(parts)
 
 
 def _read_of_assistant(raw: Mapping[str, Any]) -> frozenset[str]:
     """The fields that are read of a response, and of no other message."""
-    fields = {_LEGACY} if _is_legacy(raw) else set[str]()
+    fields = {_LEGACY} if _has_legacy_call(raw) else set[str]()
     return frozenset(fields | {"refusal"} if _refused(raw) else fields)
 
 
@@ -317,7 +324,7 @@ def _refused(raw: Mapping[str, Any]) -> str | None:
     return refusal if isinstance(refusal, str) and refusal.strip() else None
 
 
-def _is_legacy(raw: Mapping[str, Any]) -> bool:
+def _has_legacy_call(raw: Mapping[str, Any]) -> bool:
     """Whether a response calls a function as was usual before there were tools."""
     return raw.get(_LEGACY) is not None
 
@@ -352,8 +359,8 @@ def _call(raw: object, where: str) -> ToolCall:
             extra = extra_of(fields, **({"function": more} if more else {}))
         case {"type": str() as kind} if kind not in ("", "function", "custom"):
             asked = raw.get(kind)
-            name = asked.get("name") if isinstance(asked, Mapping) else None
-            name = name if isinstance(name, str) and name else kind
+            named = asked.get("name") if isinstance(asked, Mapping) else None
+            name = named if isinstance(named, str) and named else kind
             arguments = arguments_text({} if asked is None else asked, where)
             extra = foreign(FORMAT, {"unknown": rest(raw, _NONE, where)})
         case _:

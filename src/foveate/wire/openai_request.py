@@ -26,6 +26,7 @@ from foveate.wire.openai_chat import (
     call_of_unknown_type,
     custom_input,
     encode,
+    is_legacy,
     is_original,
     is_whole,
     unknown_fields,
@@ -34,7 +35,6 @@ from foveate.wire.pieces import Piece, split
 
 SHOWN: Final = "[shown by the user below]"
 RESULTS: Final = "[images and files of the tool results above]"
-_OF_AN_ANSWER: Final = frozenset({"function_call", "parsed"})
 WORDS: Final = ("text",)
 BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
     "user": ("text", "image_url", "input_audio", "file"),
@@ -64,12 +64,14 @@ def _lowered(request: Request, *, vendors: bool) -> list[tuple[dict[str, Any], b
     if request.system and request.system.strip():
         sent.append(({"role": "system", "content": request.system}, False))
     shown: list[Block] = []
-    for message in without_alien(request.messages, FORMAT):
+    messages = without_alien(request.messages, FORMAT)
+    legacy = _legacy_exchanges(messages, vendors=vendors)
+    for message in messages:
         result = message.result
         if result is None:
             sent += [(raw, False) for raw in _attached(shown)]
             shown = []
-        if (raw := _original(message, spelled, vendors=vendors)) is not None:
+        if (raw := _original(message, spelled, legacy, vendors=vendors)) is not None:
             sent.append((raw, True))
         elif result is not None:
             sent.append((_answered(message, result, spelled), False))
@@ -80,13 +82,30 @@ def _lowered(request: Request, *, vendors: bool) -> list[tuple[dict[str, Any], b
     return sent or [({"role": "user", "content": opening_of_nothing(request, "OpenAI")}, False)]
 
 
-def _original(message: Message, spelled: Spelling, *, vendors: bool) -> dict[str, Any] | None:
+def _legacy_exchanges(messages: list[Message], *, vendors: bool) -> frozenset[str]:
+    """The ids of calls from before there were tools, if question and answer can both go out as they came."""
+    asked: set[str] = set()
+    answered: set[str] = set()
+    for message in messages:
+        result, calls = message.result, message.calls
+        if (result is None and not calls) or not is_original(message) or not is_legacy(message):
+            continue
+        if is_acceptable(encode(message), vendors=vendors):
+            asked.update(call.id for call in calls)
+            answered.update(() if result is None else [result.call_id])
+    return frozenset(asked & answered)
+
+
+def _original(message: Message, spelled: Spelling, legacy: frozenset[str], *, vendors: bool) -> dict[str, Any] | None:
     """A message as it came, with the ids and names to send; None if it came from elsewhere or would be refused."""
     if not is_original(message):
         return None
     raw = {key: value for key, value in encode(message).items() if key != "id"}
     if not is_acceptable(raw, vendors=vendors):
         return None
+    if is_legacy(message):
+        ids = [call.id for call in message.calls] if message.result is None else [message.result.call_id]
+        return raw if legacy.issuperset(ids) else None
     if message.result is not None:
         raw["tool_call_id"] = spelled.ids[message.result.call_id]
     elif message.calls:
@@ -105,12 +124,14 @@ def _respelled(call: ToolCall, raw: Block, spelled: Spelling) -> Block:
 def is_acceptable(raw: Mapping[str, Any], *, vendors: bool) -> bool:
     """Whether a message is taken as far as one can tell; what nobody knows is taken.
 
-    Answers have fields that are empty there and refused in a request, sounds with their bytes, and calls as they were
-    before there were tools: such a message is written anew.
+    Answers have fields that are empty there and refused in a request, and sounds with their bytes: such a message is
+    written anew.
     """
     role, calls, audio = raw.get("role"), raw.get("tool_calls"), raw.get("audio")
-    if role == "function" or _OF_AN_ANSWER & raw.keys() or ("tool_calls" in raw and not calls):
+    if "parsed" in raw or ("tool_calls" in raw and not calls):
         return False
+    if role == "function" or "function_call" in raw:
+        return is_function_call(raw) or is_function_result(raw)
     if any(not is_of_unknown_type(call) and not isinstance(called(call), str) for call in calls or ()) or (
         audio is not None and {*audio} - {"id"}
     ):
@@ -122,6 +143,20 @@ def is_acceptable(raw: Mapping[str, Any], *, vendors: bool) -> bool:
     return ("name" not in raw or raw["name"] in OPENAI_NAMES) and all(
         isinstance(block, Mapping) and _is_block(block, str(role), vendors=vendors) for block in blocks
     )
+
+
+def is_function_call(raw: Mapping[str, Any]) -> bool:
+    """Whether a message calls a function as was usual before there were tools."""
+    match raw:
+        case {"role": "assistant", "function_call": {"name": name, "arguments": str()}}:
+            return name in OPENAI_NAMES and "tool_calls" not in raw and isinstance(raw.get("content"), str | None)
+        case _:
+            return False
+
+
+def is_function_result(raw: Mapping[str, Any]) -> bool:
+    """Whether a message is what such a function gave."""
+    return raw.get("role") == "function" and isinstance(raw.get("content"), str) and raw.get("name") in OPENAI_NAMES
 
 
 def is_of_unknown_type(call: Mapping[str, Any]) -> bool:
