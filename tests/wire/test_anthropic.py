@@ -554,3 +554,33 @@ def test_only_what_anthropic_can_read_or_fetch_is_sent(media: Media, kind: str) 
     (block,) = sent(Message(id="", role="user", parts=(media,)))["messages"][0]["content"]
 
     assert block["type"] == kind
+
+
+def test_an_error_with_a_block_of_an_unknown_type_stays_one() -> None:
+    """As it came; one with a picture would be refused."""
+    failed = gave("a", [text("no"), {"type": "hologram", "x": 1}], z=1, is_error=True)
+    raws = [user("go"), {"role": "assistant", "content": [use("a")]}, user([failed])]
+    session = foveate.Session()
+    session.extend(raws, format="anthropic")
+
+    sent_as = session.compile().to("anthropic")["messages"]
+    assert sent_as[2]["content"][0].pop("cache_control") == MARK
+    assert sent_as == raws
+    assert anthropic_rules.problems({"messages": raws}) == []
+
+
+def test_a_system_prompt_may_have_a_block_of_an_unknown_type() -> None:
+    """It goes to Anthropic as it came, is counted, and says nothing elsewhere."""
+    system = [text("Be kind."), {"type": "hologram", "x": "y" * 400}]
+    session = foveate.Session(system=system)
+    session.append(user("hi"))
+    view = session.compile()
+
+    lowered = view.to("anthropic")
+
+    assert lowered["system"] == system
+    assert anthropic_rules.problems(lowered) == []
+    assert view.tokens > session_of([user("hi")], system="Be kind.").compile().tokens + 50
+    assert "hologram" not in json.dumps([view.to(name) for name in ("openai", "openai-responses", "gemini")])
+    with pytest.raises(foveate.ConfigError, match="`system` must be text"):
+        foveate.Session(system=system[1:])

@@ -725,3 +725,13 @@ def test_recorded_items_survive_and_compile() -> None:
         for budget in (8_000, 32_000) if items else ():
             assert problems(session_of(items, budget=budget).compile().to("openai-responses")) == []
     assert count > 1_000
+
+
+def test_an_id_of_the_users_is_sent_once() -> None:
+    """The provider refuses a second one; what stands under it is said all the same."""
+    raws = [{**told("a"), "id": "msg_u"}, said("x"), {**told("b"), "id": "msg_u"}]
+
+    sent = session_of(raws).compile().to("openai-responses")
+
+    assert sent["input"] == [*raws[:2], told("b")]
+    assert not problems(sent)

@@ -22,6 +22,7 @@ from foveate.wire.anthropic_originals import (
     in_form,
     is_acceptable,
     is_original,
+    may_fail,
     sent_fields,
 )
 from foveate.wire.attachments import fetched, held, inline, left_out, shown_kind, words
@@ -261,7 +262,7 @@ def _result(result: ToolResult, error: bool, spelled: Spelling) -> Block:
     if content:
         block["content"] = content
     # An error may only say text; an image says more than the flag.
-    return {**block, "is_error": True} if error and all(one["type"] == "text" for one in content) else block
+    return {**block, "is_error": True} if error and may_fail(content) else block
 
 
 def _titles(extra: dict[str, Any]) -> dict[str, str]:

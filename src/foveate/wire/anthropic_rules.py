@@ -24,7 +24,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from foveate.wire.anthropic_marks import MARK, MOST_MARKS, is_for_an_hour
-from foveate.wire.anthropic_originals import is_source
+from foveate.wire.anthropic_originals import is_source, may_fail
 from foveate.wire.names import ANTHROPIC_IDS, ANTHROPIC_NAMES
 
 Block = Mapping[str, Any]
@@ -220,15 +220,26 @@ def errors_say_text(sent: Sent) -> Iterator[str]:
     for turn in sent.turns:
         for place, block in turn.of("tool_result"):
             content = _inner(place, block)
-            if block.get("is_error") and not (content and all(one.get("type") == "text" for _, one in content)):
+            if block.get("is_error") and not may_fail([one for _, one in content]):
                 yield f"{place}: an error must have text and nothing else"
 
 
 def system_says_something(sent: Sent) -> Iterator[str]:
     if "system" in sent.payload:
         blocks = _blocks("system", sent.payload["system"])
-        if not blocks or any(block.get("type") != "text" or not _says(block.get("text")) for _, block in blocks):
+        if not blocks or not all(_may_instruct(block) for _, block in blocks):
             yield "system: must be text that is not blank"
+
+
+def _may_instruct(block: Block) -> bool:
+    """Whether a block may stand in the system prompt."""
+    return _says(block.get("text")) if block.get("type") == "text" else is_of_unknown_type(block)
+
+
+def is_of_unknown_type(block: object) -> bool:
+    """Whether a block is of a type that nobody here knows: it is opaque, and taken."""
+    kind = block.get("type") if isinstance(block, Mapping) else None
+    return isinstance(kind, str) and bool(kind) and kind not in _SIDES
 
 
 def tools_defined(sent: Sent) -> Iterator[str]:

@@ -56,7 +56,7 @@ def lower(request: Request) -> dict[str, Any]:
         elif message.role == "assistant":
             items += _settled(_without_repeats(_entries(message, lowering), lowering), lowering, is_original(message))
         elif (item := _told(message, lowering)) is not None:
-            items.append(item)
+            items.append(item if lowering.anew else _with_new_id(item, lowering.seen))
     instructions = {"instructions": request.system} if request.system and request.system.strip() else {}
     tools = responses_tools(request.tools, lowering.names, anew=request.wire == 1)
     return {
@@ -319,6 +319,17 @@ def _with_valid_id(item: dict[str, Any]) -> dict[str, Any]:
     named, prefix = item.get("id"), PREFIXES.get(item.get("type", "message"), "")
     fits = isinstance(named, str) and named.startswith(prefix) and len(prefix) < len(named) <= LONGEST_ID
     return item if fits else _without_id(item)
+
+
+def _with_new_id(item: dict[str, Any], seen: set[str]) -> dict[str, Any]:
+    """An item with its id, unless another was sent under it; notes the id."""
+    named = item.get("id")
+    if not isinstance(named, str):
+        return item
+    if named in seen:
+        return _without_id(item)
+    seen.add(named)
+    return item
 
 
 def _without_id(item: dict[str, Any]) -> dict[str, Any]:
