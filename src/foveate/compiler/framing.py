@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -99,7 +100,7 @@ def framing_around(messages: tuple[Message, ...], around: FramingSet, counter: T
     )
 
 
-def _counted(system: str | None, forms: dict[str, Any]) -> str | None:
+def _counted(system: str | None, forms: Mapping[str, Any]) -> str | None:
     """What is sent of a system prompt: its text, and blocks of unknown types, which have none."""
     opaque = [block for block in forms.get("anthropic", ()) if is_of_unknown_type(block)]
     return "\n".join(filter(None, (system, _encode(opaque).decode()))) if opaque else system
