@@ -204,6 +204,23 @@ def test_a_message_without_content_is_read_behind_any_format(name: str, said: di
     assert OPENAI.encode(decode_any(raws))[-1] == {"role": "assistant", **said}
 
 
+def test_an_unknown_block_of_no_format_goes_to_all_that_it_could_be_of() -> None:
+    """Where nothing tells the format, nothing is dropped; those that have no such blocks get none."""
+    odd = {"type": "hologram", "x": {"b": 1, "a": None}}
+    raws = [
+        {"role": "user", "content": [odd, {"type": "text", "text": "hi"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "t"}, odd]},
+        {"role": "user", "content": "so?"},
+    ]
+    session = foveate.Session()
+    session.extend(raws)
+    view = foveate.Session.from_events(foveate.load_events(session.dump())).compile()
+
+    assert view.to("openai") == raws
+    assert view.to("anthropic")["messages"][:2] == raws[:2]
+    assert "hologram" not in json.dumps([view.to("gemini"), view.to("openai-responses")])
+
+
 def test_an_unknown_format_names_the_known_ones() -> None:
     """For whoever mistyped it."""
     with pytest.raises(ConfigError, match="unknown `format` 'xml'; known are openai, "):
