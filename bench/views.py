@@ -16,7 +16,7 @@ from typing import Any, Final
 from bench.messages import Message
 from foveate.agents import Answer, Reply, Schema
 from foveate.agents.driver import OnText
-from foveate.log.events import WorkRecorded
+from foveate.log.events import DiagnosticRecorded, WorkRecorded
 from foveate.log.messages import ToolCall
 from foveate.session import Session
 from foveate.store import Store
@@ -60,6 +60,9 @@ class Silent:
         return
 
     def answered(self, agent: str, call: ToolCall, answer: Answer, /) -> None:
+        return
+
+    def noted(self, agent: str, diagnostic: DiagnosticRecorded, /) -> None:
         return
 
     def wrote(self, text: str, /) -> None:

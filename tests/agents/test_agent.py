@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -264,9 +265,13 @@ async def test_a_request_that_is_too_long_for_the_provider_is_sent_again_shorter
     session = Session(budget=30_000)
     asked = [call("work", number=number) for number in range(1, 12)]
     driver = NarrowDriver(*asked, call("finish", summary="done"))
-    work = await agent(driver, Verbose()).run(marked_state(), session)
+    made = agent(driver, Verbose())
+    told: list[tuple[str, DiagnosticRecorded]] = []
+    made.means = replace(made.means, on_diagnostic=lambda *one: told.append(one))
+    work = await made.run(marked_state(), session)
     assert work.summary == "done"
     noted = [event.body for event in session.events if isinstance(event.body, DiagnosticRecorded)]
     exceeded = [one for one in noted if one.code == "window_exceeded"]
     assert len(exceeded) == driver.refused > 0
+    assert told == [(made.label, one) for one in noted], "whoever watches is told"
     assert driver.refused < 4, "what was learned once is not tried again at each request"

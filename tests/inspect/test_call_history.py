@@ -18,7 +18,7 @@ from foveate.budget.profiles import profile_for
 from foveate.inspect.call_history import CallHistory, read_call_history
 from foveate.inspect.call_views import CallViews
 from foveate.inspect.calls import read_calls
-from foveate.inspect.fates import calls_of_reduced_items, fate_history, message_fates
+from foveate.inspect.fates import calls_of_reduced_items, fate_history
 from foveate.inspect.request import request_contents
 from foveate.session import Session
 from foveate.session.durable import recorded_call
@@ -71,27 +71,17 @@ def test_without_a_price_costs_are_in_tokens(tmp_path: Path) -> None:
     assert found.sent.cost == found.entries[0].sent.tokens
 
 
-def test_fates_are_those_of_the_explanation(stored: tuple[Store, SessionInfo]) -> None:
-    """The quick account of what became of every message says what the compiler's own account says."""
-    store, info = stored
-    for number in (5, 30, 80, 112, 150, info.calls):
-        view = recorded_call(store, info, number)
-        fates, account = message_fates(view), view.explain()
-        told = {record.id: record.fate for record in account.fates}
-
-        assert {record.id: fates.of(record.id, place) for place, record in enumerate(account.fates)} == told
-        assert fates.counts() == account.counts()
-        assert fates.of("m100000", 99_999) == ""
-
-
 def test_a_message_has_the_life_that_its_calls_show(stored: tuple[Store, SessionInfo]) -> None:
     """Which calls saw a message, and in which form, agrees with each of those calls."""
     store, info = stored
-    views = {number: message_fates(recorded_call(store, info, number)) for number in (20, 60, 110, 113, 160, 200)}
+    views = {
+        number: [one.fate for one in recorded_call(store, info, number).explain().fates]
+        for number in (20, 60, 110, 113, 160, 200)
+    }
     for position in (0, 1, 7, 33, 90, 150, 200, 260, 330, 400):
         life = fate_history(store, info, f"m{position + 1}", position)
         for number, fates in views.items():
-            fate = fates.of(f"m{position + 1}", position)
+            fate = fates[position] if position < len(fates) else ""
             if fate in ("", "recalled"):
                 continue
             lived = [one.fate for one in life if one.first <= number <= one.last and one.fate != "recalled"]

@@ -10,7 +10,7 @@ from tests.dialogue import exchange, lines, user
 from foveate import PASSES, Draft, PassContext, Session, request_pass
 from foveate.compiler.policy import POLICIES
 from foveate.inspect.call_history import read_call_history
-from foveate.inspect.fates import fate_history, message_fates
+from foveate.inspect.fates import fate_history
 from foveate.session.durable import recorded_call
 from foveate.store import Store
 
@@ -42,11 +42,8 @@ def test_a_message_that_was_rewritten_has_the_life_that_its_calls_show(stored: P
         seen = set()
         for number in range(1, info.calls + 1):
             view = recorded_call(store, info, number)
-            fates, account = message_fates(view), view.explain()
-            assert fates.counts() == account.counts()
-            for place, record in enumerate(account.fates):
-                fate = fates.of(record.id, place)
-                assert fate == record.fate
+            for place, record in enumerate(view.explain().fates):
+                fate = record.fate
                 life = fate_history(store, info, record.id, place)
                 lived = [one.fate for one in life if one.first <= number <= one.last and one.fate != "recalled"]
                 assert fate == "recalled" or lived == [fate], (number, record.id)

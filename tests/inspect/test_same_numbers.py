@@ -174,6 +174,50 @@ def test_recorded_usage_is_charged_as_it_was_reported(store: Store) -> None:
     assert costs.scale.overhead == pytest.approx(12_000, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("written", "minutes", "hour", "dollars"),
+    [(0, 0, 0, 0.03), (10_000, 10_000, 0, 0.0375), (10_000, 0, 10_000, 0.06), (10_000, 6_000, 4_000, 0.0465)],
+)
+def test_what_was_written_to_the_cache_is_charged_alike(
+    tmp_path: Path, written: int, minutes: int, hour: int, dollars: float
+) -> None:
+    """A usage costs the same reported to a session as recorded in the log of another agent, on every surface."""
+    usage = {
+        "input_tokens": 10_000 - written,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": written,
+        "output_tokens": 50,
+        "cache_creation": {"ephemeral_5m_input_tokens": minutes, "ephemeral_1h_input_tokens": hour},
+    }
+    lines = claude_code_log()[:2]
+    lines[1]["message"]["usage"] = usage
+    log, path = tmp_path / "claude.jsonl", tmp_path / "agent.db"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    run("import", str(log), "--store", str(path))
+    with Session.open(path, "own", model="claude-sonnet-4-5") as session:
+        session.append({"role": "user", "content": "word " * 9_900})
+        session.compile()
+        session.report_usage(usage)
+
+    listed = {one["session_id"]: one["cost"] for one in as_json("sessions", "--json", "--store", str(path))}
+    assert listed == {"claude": pytest.approx(dollars), "own": pytest.approx(dollars)}
+    with Store(path) as store:
+        for name in ("claude", "own"):
+            costs = read_session_costs(store, store.session(name))
+            assert costs.sent.cost == pytest.approx(dollars), name
+            assert replayed_in_lab(store, name).sessions[0].costs == costs
+
+
+def test_usage_that_does_not_say_what_was_written_was_all_written(tmp_path: Path) -> None:
+    """As before it was recorded: plain numbers, and reports of earlier versions."""
+    with Session.open(tmp_path / "a.db", "s", model="claude-sonnet-4-5") as session:
+        session.append({"role": "user", "content": "word " * 9_900})
+        session.compile()
+        session.report_usage(input_tokens=10_000, cached_tokens=0)
+    with Store(tmp_path / "a.db") as store:
+        assert read_session_costs(store, store.session("s")).sent.cost == pytest.approx(0.0375)
+
+
 # --- sessions -----------------------------------------------------------------------------------------------------
 
 

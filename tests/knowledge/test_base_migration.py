@@ -14,6 +14,7 @@ from tests.store import engines
 
 store_url = engines.store_url
 LATER = ("knowledge", "map", "journal", "handoffs")
+LATER_COLUMNS = ("checksum", "reported_written", "reported_written_hour")
 
 
 def as_of_the_first_revision(store: Store) -> None:
@@ -23,6 +24,8 @@ def as_of_the_first_revision(store: Store) -> None:
             if table.name.startswith(LATER):
                 connection.execute(text(f"DROP TABLE {table.name}"))
         connection.execute(text("ALTER TABLE events DROP COLUMN checksum"))
+        connection.execute(text("ALTER TABLE context_summaries DROP COLUMN reported_written"))
+        connection.execute(text("ALTER TABLE context_summaries DROP COLUMN reported_written_hour"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
 
 
@@ -31,7 +34,7 @@ def rows_of(store: Store) -> dict[str, list[object]]:
     kept = [table for table in metadata.sorted_tables if not table.name.startswith(LATER)]
     with store.reading() as connection:
         return {
-            table.name: list(connection.execute(select(*(one for one in table.c if one.name != "checksum"))))
+            table.name: list(connection.execute(select(*(one for one in table.c if one.name not in LATER_COLUMNS))))
             for table in kept
         }
 

@@ -50,6 +50,8 @@ def changed(store: Store, statement: str, **values: Any) -> None:
 def as_written_by_0_1(store: Store) -> None:
     """Take a store back to the schema that version 0.1 made."""
     changed(store, "ALTER TABLE events DROP COLUMN checksum")
+    changed(store, "ALTER TABLE context_summaries DROP COLUMN reported_written")
+    changed(store, "ALTER TABLE context_summaries DROP COLUMN reported_written_hour")
     changed(store, "UPDATE alembic_version SET version_num = '0002'")
 
 

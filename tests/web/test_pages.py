@@ -16,6 +16,7 @@ from foveate.knowledge.models import Node
 from foveate.session import Session
 from foveate.store import Store
 from foveate.web.phrases import money, share
+from tests.dialogue import call, calls, user
 from tests.importers.logs import NEEDS_DATA, recorded
 from tests.web.serving import Looking, looking
 from tests.web.sessions import HOSTILE, hostile_log, sample_in
@@ -106,6 +107,32 @@ def _call_with(look: Looking, fate: str) -> int:
         if page.locator(f".piece[data-fate={fate}]").count():
             return number
     pytest.fail(f"no call of the sample has anything {fate}")
+
+
+def test_a_call_tells_its_account(browser: Browser, tmp_path: Path) -> None:
+    """Fates, the corrected count, cache marks and diagnostics of an interrupted call are those that HTTP tells."""
+    path = tmp_path / "agent.db"
+    with Session.open(path, "s", budget=8_000, model="claude-sonnet-4-5") as session:
+        session.append(user("word " * 900))
+        view = session.compile()
+        session.report_usage(2 * view.tokens)
+        session.report_usage(70_000)
+        session.extend([calls(call("c1", "bash", command="make")), user("Stop, do it otherwise")])
+        session.compile()
+    with serving(path) as address, looking(browser, address) as look:
+        page = look.at("/call?id=s&n=2")
+        look.see("text=Cache marks")
+        chips = page.locator(".chip.dot").all_inner_texts()
+        text = page.inner_text("#content")
+        told = page.request.get(f"{address}/api/sessions/s/calls/2").json()
+
+    counted = {f"{count} {fate}" for fate, count in told["counts"].items()}
+    assert counted <= {*chips}
+    assert not any(chip.startswith("-") for chip in chips)
+    assert told["corrected"] > told["tokens"] and f"probably {told['corrected']:,} tokens" in text
+    assert told["cache_marks"] and f"behind {', '.join(told['cache_marks'])}" in text
+    assert told["diagnostics"] and all(line.replace("`", "") in text for line in told["diagnostics"])
+    assert "Show the original" not in text, "what stands in for a missing result has none"
 
 
 def test_a_call_is_copied_and_left_by_keys(look: Looking) -> None:

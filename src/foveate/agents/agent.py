@@ -16,7 +16,7 @@ from foveate.agents.strategy import ContextStrategy
 from foveate.agents.toolset import Answer, Toolset, arguments_of
 from foveate.compiler.compiled import CompiledContext
 from foveate.errors import FoveateError
-from foveate.log.events import Tagged
+from foveate.log.events import DiagnosticRecorded, Event, Tagged
 from foveate.log.messages import ToolCall
 from foveate.log.state import AgentState
 from foveate.session import Session
@@ -43,7 +43,8 @@ async def _tell_nobody(_view: CompiledContext, _reply: Reply) -> None:
 class Means:
     """What agents work with: the model, and how long they may go on.
 
-    `clock` gives the time of each call, for caches that expire; `on_text` and `on_call` are told what happens.
+    `clock` gives the time of each call, for caches that expire; `on_text` and `on_call` are told what happens, and
+    `on_diagnostic` what went wrong, such as a request that was too long and was sent again, shorter.
     `before_call` may raise to stop the work between two requests; `on_reply` is given each answer with its request,
     before it is kept. `patience` is for requests that fail for a passing reason.
     """
@@ -54,6 +55,7 @@ class Means:
     on_text: OnText | None = None
     on_call: Callable[[str, ToolCall], None] = lambda _agent, _call: None
     on_answer: Callable[[str, ToolCall, Answer], None] = lambda _agent, _call, _answer: None
+    on_diagnostic: Callable[[str, DiagnosticRecorded], None] = lambda _agent, _diagnostic: None
     before_call: Callable[[], None] = lambda: None
     on_reply: Callable[[CompiledContext, Reply], Awaitable[None]] = _tell_nobody
     patience: Patience = field(default_factory=Patience)
@@ -141,7 +143,15 @@ class Agent(Generic[Result]):
             on_call=partial(self.means.on_call, self.label),
             on_answer=partial(self.means.on_answer, self.label),
         )
-        return await loop.run(finish, listening)
+        stop = session.subscribe(self._tell)
+        try:
+            return await loop.run(finish, listening)
+        finally:
+            stop()
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event.body, DiagnosticRecorded):
+            self.means.on_diagnostic(self.label, event.body)
 
     def seen(self, state: AgentState) -> dict[str, Any]:
         """What strategy and state give to a compile of the agent's session."""

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from foveate.agents import Answer
 from foveate.cli.phrases import count
-from foveate.log.events import WorkRecorded
+from foveate.log.events import DiagnosticRecorded, WorkRecorded
 from foveate.log.messages import ToolCall
 from foveate.log.text import printable, printable_lines
 from foveate.work.models import Task
@@ -108,6 +108,11 @@ class Screen:
         """A tool answered; what went well needs no line."""
         if answer.outcome != "ok":
             self._say(f"    {answer.outcome}: {_line(answer.text, 160)}", "yellow")
+
+    def noted(self, agent: str, diagnostic: DiagnosticRecorded, /) -> None:
+        """A request had to be sent again, shorter or later; what else is noted stands in the agent's session."""
+        if diagnostic.phase == "send":
+            self._say(f"  {agent} ! call {diagnostic.subject}: {_line(diagnostic.text, 300)}", "yellow")
 
     def wrote(self, text: str, /) -> None:
         """A model wrote a piece of text."""

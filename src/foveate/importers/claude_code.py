@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from sys import intern
 from typing import Any, Final, Literal
 
@@ -49,8 +49,6 @@ _PROGRAM_TEXT: Final = (
     _INTERRUPTED,
 )
 _UNNAMED: Final = "unnamed"
-_HOUR: Final = 3_600
-_FIVE_MINUTES: Final = 300
 # A response waits for its other lines this many messages long, so that a log without responses needs no memory.
 _WAITING: Final = 256
 
@@ -347,14 +345,13 @@ def _usage(usage: Record) -> Usage | None:
     written, cached = count_of(usage.get("cache_creation_input_tokens")), count_of(usage.get("cache_read_input_tokens"))
     by_ttl = object_in(usage, "cache_creation")
     hour, minutes = (count_of(by_ttl.get(f"ephemeral_{ttl}_input_tokens")) or 0 for ttl in ("1h", "5m"))
-    ttl = (_HOUR if hour > minutes else _FIVE_MINUTES) if hour or minutes else None
-    return Usage(
-        input_tokens=fresh + (written or 0) + (cached or 0),
-        cached_tokens=cached,
-        written_tokens=written,
-        output_tokens=count_of(usage.get("output_tokens")),
-        ttl_seconds=ttl,
+    counted = Usage.counted(
+        fresh + (written or 0) + (cached or 0),
+        cached=cached,
+        written=written,
+        written_hour=hour if hour or minutes else None,
     )
+    return replace(counted, output_tokens=count_of(usage.get("output_tokens")))
 
 
 def _is_typed(queued: Record) -> bool:

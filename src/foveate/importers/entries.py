@@ -10,6 +10,9 @@ import msgspec
 from foveate.importers.decoding import count_of
 from foveate.log.messages import Message
 
+_HOUR: Final = 3_600
+_FIVE_MINUTES: Final = 300
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
@@ -19,8 +22,23 @@ class Usage:
     cached_tokens: int | None = None
     written_tokens: int | None = None
     output_tokens: int | None = None
-    # How long what was written stays in the cache, where the log says so.
+    # How long most of what was written stays in the cache, where the log says so.
     ttl_seconds: int | None = None
+    # What of it stays for an hour, if not all of it stays as long.
+    written_hour_tokens: int | None = None
+
+    @classmethod
+    def counted(cls, tokens: int, *, cached: int | None, written: int | None, written_hour: int | None) -> Usage:
+        """A usage with the time that what it wrote stays, if it is known which tokens of it stay for an hour."""
+        if not written or written_hour is None:
+            return cls(input_tokens=tokens, cached_tokens=cached, written_tokens=written)
+        return cls(
+            input_tokens=tokens,
+            cached_tokens=cached,
+            written_tokens=written,
+            ttl_seconds=_HOUR if 2 * written_hour > written else _FIVE_MINUTES,
+            written_hour_tokens=written_hour if 0 < written_hour < written else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,7 +125,12 @@ def _request(body: CallRecorded, place: int) -> RecordedRequest:
 def _report(recording: Recording, body: UsageReported) -> None:
     for request in reversed(recording.requests):
         if request.number == body.call:
-            request.usage = Usage(input_tokens=body.input_tokens, cached_tokens=body.cached_tokens)
+            request.usage = Usage.counted(
+                body.input_tokens,
+                cached=body.cached_tokens,
+                written=body.written_tokens,
+                written_hour=body.written_hour_tokens,
+            )
             return
 
 

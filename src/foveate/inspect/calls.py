@@ -56,7 +56,8 @@ class Call:
         sent_at: when it was sent, by the caller's clock; None if the caller gave no time.
         tokens: of the whole request, by our count; `budget` and `window` are the limits it was made for.
         predicted_cached: tokens of it that were expected in the provider's cache.
-        reported_input: all input tokens as the provider counted them, of which `reported_cached` came from its cache.
+        reported_input: all input tokens as the provider counted them, of which `reported_cached` came from its cache
+            and `reported_written` were put there, `reported_written_hour` of them for an hour.
         fates: for each fate the number of items of the request that have it, and their tokens.
         messages: of the whole log at this call; `logged` are their tokens.
 
@@ -76,6 +77,8 @@ class Call:
     predicted_cached: int
     reported_input: int | None
     reported_cached: int | None
+    reported_written: int | None
+    reported_written_hour: int | None
     fates: dict[str, tuple[int, int]]
     messages: int
     logged: int
@@ -213,6 +216,8 @@ def _call(row: Any, record: CallRecorded | None, reductions: tuple[Reduction, ..
             predicted_cached=operator.index(row.predicted_cached),
             reported_input=row.reported_input,
             reported_cached=row.reported_cached,
+            reported_written=row.reported_written,
+            reported_written_hour=row.reported_written_hour,
             fates=msgspec.json.decode(row.fates, type=dict[str, tuple[int, int]]),
             messages=record.messages if record is not None else 0,
             logged=record.logged if record is not None else 0,

@@ -175,7 +175,7 @@ class _Basis:
         usage, is_priced = call.usage, self.unit == "USD"
         predicted = self.scale.of(call.predicted_cached) if call.predicted_cached else 0
         if usage is not None:
-            profile = self.rates.profile(call.model, usage.ttl_seconds)
+            profile = self.rates.profile_of_usage(call.model, usage)
             cached = usage.cached_tokens if usage.cached_tokens is not None else predicted
             return request_cost(usage.input_tokens, cached, profile, written=usage.written_tokens, is_priced=is_priced)
         if call.predicted_cached is None:

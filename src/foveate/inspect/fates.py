@@ -1,4 +1,7 @@
-"""Fates: what became of the messages of a log in one call, and of one message over all calls."""
+"""Fates as a store records them: the parts of a window, and what became of one message over all calls.
+
+What became of every message in one call is in its `Explanation`, for every surface.
+"""
 
 from __future__ import annotations
 
@@ -57,75 +60,7 @@ def window_parts(fates: Mapping[str, tuple[int, int]], framing: int, sections: i
     return {name: parts[name] for name in PARTS if parts[name] > 0}
 
 
-# --- of all messages, in one call ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DigestedRange:
-    """Messages that a digest stands for: it has lines of those at `folded`, `rest` is the fate of the others."""
-
-    first: int
-    last: int
-    folded: frozenset[int]
-    rest: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageFates:
-    """What became of each message of a log in one call; a message is looked up, not all of them listed."""
-
-    messages: int
-    shown: Mapping[str, str]
-    recalled: Mapping[str, int]
-    digested: tuple[DigestedRange, ...]
-
-    def of(self, message_id: str, position: int) -> str:
-        """The fate of a message; "" if it was said later."""
-        if position >= self.messages:
-            return ""
-        if message_id in self.shown:
-            return self.shown[message_id]
-        digest = next((one for one in reversed(self.digested) if one.first <= position <= one.last), None)
-        if digest is not None and position in digest.folded:
-            return "folded"
-        if message_id in self.recalled:
-            return "recalled"
-        return digest.rest if digest is not None else "dropped"
-
-    def counts(self) -> dict[str, int]:
-        """How many messages have each fate."""
-        found = Counter(self.shown.values())
-        found["recalled"] += sum(self.of(id, position) == "recalled" for id, position in self.recalled.items())
-        places = {position for one in self.digested for position in one.folded}
-        found["folded"] += sum(self.of(f"m{position + 1}", position) == "folded" for position in places)
-        summarised = {
-            position
-            for one in self.digested
-            if one.rest == "summarised"
-            for position in range(one.first, one.last + 1)
-            if self.of(f"m{position + 1}", position) == "summarised"
-        }
-        found["summarised"] += len(summarised)
-        found["dropped"] += self.messages - found.total()
-        return {fate: count for fate, count in found.items() if count}
-
-
-def message_fates(view: CompiledContext) -> MessageFates:
-    """What became of the messages of the log in a request."""
-    shown: dict[str, str] = {}
-    recalled: dict[str, int] = {}
-    digested: list[DigestedRange] = []
-    for item in view.items:
-        if item.is_digest:
-            folded = frozenset(line.order for line in item.lines if line.source)
-            rest = "summarised" if any(line.kind == "summary" for line in item.lines) else "dropped"
-            digested += [DigestedRange(first=first, last=last, folded=folded, rest=rest) for first, last in item.covers]
-        elif item.fate == "recalled":
-            recalled |= {line.source: line.order for line in item.lines if line.source}
-        else:
-            shown[item.id] = item.fate
-    messages = view.state.context.message_count
-    return MessageFates(messages=messages, shown=shown, recalled=recalled, digested=tuple(digested))
+# --- the forms of one call -----------------------------------------------------------------------------------------
 
 
 def calls_of_reduced_items(store: Store, info: SessionInfo, view: CompiledContext, number: int) -> dict[str, int]:

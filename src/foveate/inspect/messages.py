@@ -103,16 +103,16 @@ def count_roles_and_tools(store: Store, info: SessionInfo) -> tuple[dict[str, in
 
 
 def select_messages(
-    store: Store, info: SessionInfo, filters: Filters, *, is_wanted: Callable[[str, int], bool] | None = None
+    store: Store, info: SessionInfo, filters: Filters, *, is_wanted: Callable[[str], bool] | None = None
 ) -> MessageSelection:
-    """The positions of all messages that match; `is_wanted` is asked with the id and position of each."""
+    """The positions of all messages that match; `is_wanted` is asked with the id of each."""
     query = select(events.c.position, events.c.ref).where(*_messages_of(info), *filters.conditions())
     with store.reading() as connection:
         rows = connection.execute(query.order_by(events.c.position)).all()
     if is_wanted is None:
         return MessageSelection(positions=tuple(row.position for row in rows))
     # A message that is named after its place has no reference of its own.
-    kept = (row.position for row in rows if is_wanted(row.ref or f"m{row.position + 1}", row.position))
+    kept = (row.position for row in rows if is_wanted(row.ref or f"m{row.position + 1}"))
     return MessageSelection(positions=tuple(kept))
 
 
@@ -122,14 +122,14 @@ def search_messages(
     query: str,
     filters: Filters,
     *,
-    is_wanted: Callable[[str, int], bool] | None = None,
+    is_wanted: Callable[[str], bool] | None = None,
 ) -> MessageSelection:
     """The messages of a session that answer a query, the best first, each with its best passage."""
     reader = store.reader(info)
     found: dict[int, str] = {}
     for message_id, hit in search_hits(store, info, query, filters).items():
         position = reader.position(message_id)
-        if position is not None and (is_wanted is None or is_wanted(message_id, position)):
+        if position is not None and (is_wanted is None or is_wanted(message_id)):
             found[position] = hit.text
     return MessageSelection(positions=tuple(found), passages=found)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final, Protocol
 
 from foveate.importers.entries import Usage, model_of, usage_of
@@ -114,5 +114,5 @@ def credible_usage(usage: Usage | None) -> Usage | None:
     """A recorded usage, unless its numbers cannot be: a log can say anything."""
     if usage is None:
         return None
-    counts = (usage.input_tokens, usage.cached_tokens, usage.written_tokens, usage.output_tokens, usage.ttl_seconds)
+    counts = astuple(usage)
     return usage if all(count is None or 0 <= count < _MOST_TOKENS for count in counts) else None

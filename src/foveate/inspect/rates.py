@@ -10,11 +10,13 @@ from typing import Any, Final, Literal
 from foveate.budget.economics import call_cost
 from foveate.budget.profiles import ModelProfile, profile_for
 from foveate.errors import UnknownModelError
+from foveate.importers.entries import Usage
 from foveate.inspect.model_calls import ChargedCall, is_named, usual_model, usual_ttl
 
 Unit = Literal["USD", "input tokens"]
 # Anthropic's price of a write that stays for an hour.
 _HOUR: Final = 3_600
+_FIVE_MINUTES: Final = 300
 _HOUR_WRITE: Final = 2.0
 
 
@@ -77,6 +79,15 @@ class Rates:
     def profile(self, model: str = "", ttl: int | None = None) -> ModelProfile:
         """The profile that calls of a model are charged by; a call without a model is charged as most others are."""
         return _charged_profile(self, model if is_named(model) else self.usual, ttl or self.ttl)
+
+    def profile_of_usage(self, model: str, usage: Usage) -> ModelProfile:
+        """The profile that a reported call is charged by: where its writes stay for different times, at their mean."""
+        found = self.profile(model, usage.ttl_seconds)
+        if not usage.written_tokens or usage.written_hour_tokens is None:
+            return found
+        share = min(1.0, usage.written_hour_tokens / usage.written_tokens)
+        short, long = (self.profile(model, ttl).cache.write for ttl in (_FIVE_MINUTES, _HOUR))
+        return replace(found, cache=replace(found.cache, write=share * long + (1 - share) * short))
 
     def is_priced(self, models: Iterable[str]) -> bool:
         """Whether all of these models, and the usual one, have a price."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from foveate.compiler.compiled import CompiledContext
-from foveate.inspect.fates import MessageFates, message_fates, window_parts
+from foveate.inspect.fates import window_parts
 from foveate.log.items import Item
 from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall, ToolResult
 from foveate.wire.opaque import readable_opaque
@@ -47,7 +47,6 @@ class RequestContents:
     blocks: tuple[RequestBlock, ...]
     cached_blocks: int
     parts: dict[str, int]
-    fates: MessageFates
     tools: tuple[str, ...]
 
 
@@ -61,7 +60,6 @@ def request_contents(view: CompiledContext, made_at: Mapping[str, int], predicte
         blocks=(*head, *body, *tail),
         cached_blocks=len(head) + view.shared if predicted_cached and view.state.override is None else 0,
         parts=window_parts(view.fates, framing.tokens, _section_tokens(view)),
-        fates=message_fates(view),
         tools=tuple(name for name, _ in _tool_texts(view)),
     )
 
@@ -100,7 +98,8 @@ def _item_block(item: Item, view: CompiledContext, made_at: int | None) -> Reque
     text, calls = _words_and_calls(item.message)
     covered = sum(last - first + 1 for first, last in item.covers)
     sources = covered or len({line.source for line in item.lines if line.source}) or 1
-    is_message = not item.is_digest and not item.lines
+    # What stands in for a missing result is no message.
+    is_message = not item.is_digest and not item.lines and view.position(item.id) is not None
     said = view.state.context.messages[item.order] if is_message and item.fate != "verbatim" else None
     first = view.state.context.messages[item.covers[0][0]].id if item.is_digest else item.id
     return RequestBlock(

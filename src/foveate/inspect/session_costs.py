@@ -25,6 +25,7 @@ from foveate.store.checksums import verify_rows
 from foveate.store.schema import context_summaries, events
 from foveate.store.summaries import strategy_and_model
 
+_REPORTED: Final = ("reported_input", "reported_cached", "reported_written", "reported_written_hour")
 _recorded_facts: Final = PartialReader(
     MessageAppended, {MessageAppended: ("message",), Message: ("meta",), MessageMeta: ("extra",)}
 )
@@ -44,7 +45,7 @@ def counted_calls(calls: Iterable[Call]) -> list[CountedCall]:
             number=call.number,
             at=call.sent_at.timestamp() if call.sent_at is not None else None,
             model=call.model,
-            usage=_usage(call.reported_input, call.reported_cached),
+            usage=_usage(call),
             sent=call.tokens,
             untouched=call.untouched_tokens,
             framing=call.framing_tokens,
@@ -101,8 +102,8 @@ def _recorded_numbers(store: Store, infos: dict[int, SessionInfo]) -> Iterator[t
     """The recorded calls of sessions in numbers, without what only the untouched history needs."""
     table = context_summaries
     named = (table.c.session, table.c.call, table.c.template_name, table.c.model_alias, table.c.input_payload)
-    counted = (table.c.budget_used, table.c.predicted_cached, table.c.reported_input, table.c.reported_cached)
-    query = select(*named, *counted).where(table.c.session.in_(list(infos)))
+    counted = (table.c.budget_used, table.c.predicted_cached)
+    query = select(*named, *counted, *(table.c[name] for name in _REPORTED)).where(table.c.session.in_(list(infos)))
     calls: dict[int, list[CountedCall]] = {key: [] for key in infos}
     with store.reading() as connection:
         for row in connection.execute(query.order_by(table.c.session, table.c.call)):
@@ -117,7 +118,7 @@ def _numbers(row: Any) -> CountedCall:
         number=row.call,
         at=None,
         model=model,
-        usage=_usage(row.reported_input, row.reported_cached),
+        usage=_usage(row),
         sent=row.budget_used,
         untouched=0,
         predicted_cached=row.predicted_cached,
@@ -141,5 +142,7 @@ def _recorded_usage(store: Store, info: SessionInfo) -> list[CountedCall]:
     return calls
 
 
-def _usage(tokens: int | None, cached: int | None) -> Usage | None:
-    return None if tokens is None else Usage(input_tokens=tokens, cached_tokens=cached)
+def _usage(call: Any) -> Usage | None:
+    """What was reported for a call, as it was read or as it stands in its row."""
+    tokens, cached, written, written_hour = (getattr(call, name) for name in _REPORTED)
+    return None if tokens is None else Usage.counted(tokens, cached=cached, written=written, written_hour=written_hour)

@@ -149,12 +149,17 @@ class RecallRecorded(_Body, frozen=True, tag="recall_recorded"):
 class UsageReported(_Body, frozen=True, tag="usage_reported"):
     """The provider said what a call really took: `input_tokens` are all of its input, `cached_tokens` among them.
 
+    `written_tokens` of them were written to the cache, and `written_hour_tokens` of those stay there for an hour; None
+    where it did not say.
+
     Those of 0.1 may lack what was cached: a caller could give numbers that leave it out.
     """
 
     call: int
     input_tokens: int
     cached_tokens: int | None = None
+    written_tokens: int | None = None
+    written_hour_tokens: int | None = None
     # Those of `input_tokens` that the session did not send: reserved for others, or put in by the provider's own tools.
     beside_tokens: int = 0
 

@@ -61,6 +61,8 @@ class UsageReports:
             call=number,
             input_tokens=usage.input_tokens,
             cached_tokens=usage.cached_tokens,
+            written_tokens=usage.written_tokens,
+            written_hour_tokens=usage.written_hour_tokens,
             beside_tokens=min(usage.input_tokens, usage.hosted_tokens + reserved),
         )
         return [body, *self._diagnostics(body, timeline)]

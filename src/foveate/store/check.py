@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from foveate.store.artifacts import content
 from foveate.store.checksums import is_intact, is_sealed
 from foveate.store.engine import is_busy
 from foveate.store.info import SessionInfo
+from foveate.store.orphans import orphaned_logs
 from foveate.store.rows import Owner, event_of, hashes_of, row_of
 from foveate.store.schema import artifact_uses, artifacts, checkpoints, context_summaries, embeddings, events, sessions
 from foveate.store.search_rows import ROW_BITS, passage_id
@@ -360,17 +361,27 @@ def _sound(data: bytes) -> bool:
 
 
 def _orphans(store: Store) -> Iterator[Problem]:
+    with store.reading() as connection:
+        logs = list(orphaned_logs(connection))
+    for log in logs:
+        named = f"session {log.name!r}" if log.name else "a session"
+        what = f"has the whole log of {named}, {log.events} events of session number {log.key}, whose row is missing"
+        yield Problem(log.name or None, "events", what, log.remedy)
+    # What else such a session has comes back with its row.
+    whole = {log.key for log in logs}
     for one in (events, context_summaries, checkpoints, artifact_uses):
-        yield from _orphaned(store, one, one.c.session)
-    yield from _orphaned(store, _passages, _passages.c.id // (1 << ROW_BITS))
-    yield from _orphaned(store, embeddings, embeddings.c.passage // (1 << ROW_BITS))
+        yield from _orphaned(store, one, one.c.session, whole)
+    yield from _orphaned(store, _passages, _passages.c.id // (1 << ROW_BITS), whole)
+    yield from _orphaned(store, embeddings, embeddings.c.passage // (1 << ROW_BITS), whole)
 
 
-def _orphaned(store: Store, found_in: FromClause, session: Any) -> Iterator[Problem]:
+def _orphaned(store: Store, found_in: FromClause, session: Any, whole: Container[int]) -> Iterator[Problem]:
     key = session.label("key")
     query = select(key, func.count().label("rows")).where(session.not_in(select(sessions.c.id))).group_by(key)
     with store.reading() as connection:
         found = connection.execute(query.select_from(found_in)).all()
     for row in found:
+        if row.key in whole:
+            continue
         what = f"has {row.rows} rows of session number {row.key}, which is not there"
         yield Problem(None, str(found_in.description), what, "harmless, but it takes room; delete these rows")

@@ -13,8 +13,8 @@ from foveate.errors import NoStoreError, StoreError, StoreVersionError
 from foveate.store.engine import shown, writing
 
 # The newest revision in `migrations/versions`; a store that has it needs no look at Alembic.
-HEAD: Final = "0003"
-_KNOWN: Final = ("0001", "0002", "0003")
+HEAD: Final = "0004"
+_KNOWN: Final = ("0001", "0002", "0003", "0004")
 _LOCK: Final = 0x464F_5645
 
 
@@ -58,17 +58,25 @@ def shown_as_migrated(engine: Engine, *, refusal: str) -> None:
     if revision not in _VIEWS:
         raise StoreError(f"{refusal}. Its schema {revision} must be upgraded before it can be read")
 
-    def add_view(connection: sqlite3.Connection, _record: object) -> None:
+    def add_views(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(_VIEWS[revision])
+        for view in _VIEWS[revision]:
+            connection.execute(view)
 
-    event.listen(engine, "connect", add_view)
-    # The connection that found out is without the view.
+    event.listen(engine, "connect", add_views)
+    # The connection that found out is without the views.
     engine.dispose()
 
 
-# For older schemas, a view that stands before a table of the same name and has the columns that came since.
-_VIEWS: Final = {"0002": "CREATE TEMP VIEW events AS SELECT *, NULL AS checksum FROM main.events"}
+_UNWRITTEN: Final = (
+    "CREATE TEMP VIEW context_summaries AS "
+    "SELECT *, NULL AS reported_written, NULL AS reported_written_hour FROM main.context_summaries"
+)
+# For older schemas, views that stand before tables of the same names and have the columns that came since.
+_VIEWS: Final = {
+    "0002": ("CREATE TEMP VIEW events AS SELECT *, NULL AS checksum FROM main.events", _UNWRITTEN),
+    "0003": (_UNWRITTEN,),
+}
 
 
 def _revision(connection: Connection) -> str | None:

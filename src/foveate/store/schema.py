@@ -108,6 +108,9 @@ context_summaries: Final = Table(
     Column("predicted_cached", BigInteger, nullable=False),
     Column("reported_input", BigInteger),
     Column("reported_cached", BigInteger),
+    # What was written to the cache, and what of it stays there for an hour; null where the provider did not say.
+    Column("reported_written", BigInteger),
+    Column("reported_written_hour", BigInteger),
     Column("compiled_prompt", Text, nullable=False),
     Column("input_payload", Text, nullable=False),
     Column("payload_sha256", String, nullable=False),

@@ -42,6 +42,7 @@ from foveate.store.forking import gate
 from foveate.store.held import HeldFolder, held_folder
 from foveate.store.info import SessionInfo, info_of, new_row
 from foveate.store.migrate import has_schema, migrated, shown_as_migrated
+from foveate.store.orphans import refuse_orphaned
 from foveate.store.reader import Reader
 from foveate.store.schema import checkpoints, sessions
 from foveate.store.writer import Writer
@@ -205,6 +206,7 @@ class Store:
         found = self.find(session_id)
         if found is None:
             with self.writing() as connection:
+                refuse_orphaned(connection, session_id)
                 # Another process may begin it at the same moment.
                 connection.execute(insert_ignoring(connection, sessions), row)
         return found or self.session(session_id)

@@ -86,8 +86,8 @@ class Summaries:
                 self._insert(connection, event.body, event.seq, now)
             case MessageAppended(message=message) if message.role == "assistant" and last_call > self.known.answered:
                 self._answered(connection, message, last_call)
-            case UsageReported(call=call, input_tokens=read, cached_tokens=cached):
-                self._update(connection, call, reported_input=read, reported_cached=cached)
+            case UsageReported(call=call):
+                self._update(connection, call, **_counts(event.body))
             case Tagged(call=call, tags=tags):
                 self._tag(connection, call, tags)
                 self.follow(event)
@@ -282,3 +282,13 @@ def _call(session: int, call: int) -> Any:
 
 def _json(value: object) -> str:
     return _encode(value).decode()
+
+
+def _counts(body: UsageReported) -> dict[str, int | None]:
+    """What the provider counted, by column."""
+    return {
+        "reported_input": body.input_tokens,
+        "reported_cached": body.cached_tokens,
+        "reported_written": body.written_tokens,
+        "reported_written_hour": body.written_hour_tokens,
+    }

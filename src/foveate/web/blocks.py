@@ -42,7 +42,7 @@ def _block(block: RequestBlock, session: str, lens: Lens | None, *, is_pinned: b
         "callLink": to_call(session, block.made_at, lens) if block.made_at else "",
         "source": f"from {block.source} on" if several and block.source else block.source,
         "sourceLink": to_log(session, block.source, lens) if block.source else "",
-        "hasOriginal": block.fate in _RESTORABLE and not several,
+        "hasOriginal": block.fate in _RESTORABLE and bool(block.source) and not several,
         "pinned": is_pinned,
         "folded": block.id in _DEFINITIONS,
         "cut": "",

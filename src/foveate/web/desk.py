@@ -19,6 +19,7 @@ from foveate.api.memory import Memory
 from foveate.api.room import Room
 from foveate.compiler.compiled import CompiledContext
 from foveate.compiler.difference import Difference
+from foveate.compiler.explain import Explanation
 from foveate.errors import FoveateError, UnknownReferenceError
 from foveate.inspect.call_history import CallHistory, HistoryEntry, read_call_history
 from foveate.inspect.call_views import WORTH_CHECKPOINTS, CallViews, checkpoints_in
@@ -52,6 +53,10 @@ class Seen:
     def view(self, number: int) -> CompiledContext:
         """A call, computed again from what was recorded for it."""
         return self.views.view(self.entry(number).number)
+
+    def explanation(self, number: int) -> Explanation:
+        """The account of a call, as the command line and HTTP give it."""
+        return self.views.explanation(self.entry(number).number)
 
     def contents(self, number: int) -> RequestContents:
         """What the model was sent with a call."""

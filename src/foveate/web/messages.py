@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from foveate.inspect.fates import MessageFates
 from foveate.inspect.messages import MessageRow, MessageSelection, messages_at, search_messages, select_messages
 from foveate.recall.readable import readable
 from foveate.store import SessionInfo, Store
@@ -27,12 +26,12 @@ class Wanted:
     words: str = ""
 
 
-def selected(store: Store, info: SessionInfo, wanted: Wanted, fates: MessageFates | None) -> MessageSelection:
+def selected(store: Store, info: SessionInfo, wanted: Wanted, fates: Mapping[str, str] | None) -> MessageSelection:
     """The messages that are wanted; with words those that answer them, the best first."""
     filters = Filters(roles=[wanted.role] if wanted.role else None, tools=[wanted.tool] if wanted.tool else None)
 
-    def has_fate(message_id: str, position: int) -> bool:
-        return fates is None or fates.of(message_id, position) == wanted.fate
+    def has_fate(message_id: str) -> bool:
+        return fates is None or fates.get(message_id) == wanted.fate
 
     is_wanted = has_fate if wanted.fate and fates is not None else None
     if wanted.words.strip():
@@ -48,19 +47,21 @@ def lines_at(
     count: int,
     *,
     pins: Mapping[str, bool],
-    fates: MessageFates | None,
+    fates: Mapping[str, str] | None,
 ) -> list[dict[str, Any]]:
     """Some lines of a selection, as a list shows them."""
     rows = messages_at(store, info, selection.positions[first : first + count])
     return [_line(row, selection.passages.get(row.position), pins, fates) for row in rows]
 
 
-def _line(row: MessageRow, found: str | None, pins: Mapping[str, bool], fates: MessageFates | None) -> dict[str, Any]:
+def _line(
+    row: MessageRow, found: str | None, pins: Mapping[str, bool], fates: Mapping[str, str] | None
+) -> dict[str, Any]:
     message = row.message
     if message is None:
         lost = "this message cannot be read; `foveate db check` says more"
         return {"id": f"m{row.position + 1}", "role": "", "who": "damaged", "words": lost}
-    fate = fates.of(message.id, row.position) if fates is not None else ""
+    fate = fates.get(message.id, "") if fates is not None else ""
     tool = tool_of(message)
     return {
         "id": message.id,

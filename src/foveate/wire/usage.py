@@ -40,12 +40,14 @@ class ReportedUsage:
     """What a provider counted for one request: `input_tokens` are all of its input, cached or not.
 
     `cached_tokens` were read from the cache and are among them; None is unknown. `hosted_tokens` are among them too,
-    but were not sent: the provider's own tools, such as a web search, put them in.
+    but were not sent: the provider's own tools, such as a web search, put them in. Of the `written_tokens` that it put
+    into its cache, `written_hour_tokens` stay there for an hour.
     """
 
     input_tokens: int
     cached_tokens: int | None = None
     written_tokens: int | None = None
+    written_hour_tokens: int | None = None
     output_tokens: int | None = None
     hosted_tokens: int = 0
 
@@ -110,6 +112,7 @@ def _prompt_usage(usage: object) -> ReportedUsage | None:
         input_tokens=total,
         cached_tokens=cached,
         written_tokens=written,
+        written_hour_tokens=_hour_count(written, _field(details, "cache_creation_token_details")),
         output_tokens=_first_count(usage, "completion_tokens", "output_tokens"),
         hosted_tokens=_unknown_share(usage, total),
     )
@@ -120,13 +123,16 @@ def _input_usage(usage: object) -> ReportedUsage | None:
     total, output = _count(usage, "input_tokens"), _first_count(usage, "output_tokens", "completion_tokens")
     if total is None:
         return None
+    lifetimes: object = None
     responses, langchain = _field(usage, "input_tokens_details"), _field(usage, "input_token_details")
     if responses is not None:
         cached, written = _count(responses, "cached_tokens"), _count(responses, "cache_write_tokens")
     elif langchain is not None:
+        lifetimes = langchain
         cached, written = _count(langchain, "cache_read"), _written_count(langchain, "cache_creation", langchain)
     elif (anthropic := _anthropic_caches(usage)) is not None:
         cached, written = anthropic
+        lifetimes = _field(usage, "cache_creation")
         total += (cached or 0) + (written or 0)
     else:
         cached, written = _set_count(usage, "cache_read_tokens"), _set_count(usage, "cache_write_tokens")
@@ -134,6 +140,7 @@ def _input_usage(usage: object) -> ReportedUsage | None:
         input_tokens=total,
         cached_tokens=cached,
         written_tokens=written,
+        written_hour_tokens=_hour_count(written, lifetimes),
         output_tokens=output,
         hosted_tokens=_unknown_share(usage, total),
     )
@@ -148,6 +155,12 @@ def _anthropic_caches(usage: object) -> tuple[int | None, int | None] | None:
 def _written_count(usage: object, name: str, lifetimes: object) -> int | None:
     """What was written to the cache: as one count, else as the sum of those for each lifetime."""
     return _first_sum((_count(usage, name),), [_count(lifetimes, one) for one in _LIFETIMES])
+
+
+def _hour_count(written: int | None, lifetimes: object) -> int | None:
+    """What of it stays for an hour; None if that was not told of all that was written."""
+    minutes, hour = (_count(lifetimes, one) for one in _LIFETIMES)
+    return min(hour or 0, written) if written and (minutes or 0) + (hour or 0) >= written else None
 
 
 def _gemini_usage(usage: object) -> ReportedUsage | None:

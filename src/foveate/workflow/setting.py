@@ -17,7 +17,7 @@ from foveate.compiler.compiled import CompiledContext
 from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.project import project_of
-from foveate.log.events import WorkRecorded
+from foveate.log.events import DiagnosticRecorded, WorkRecorded
 from foveate.log.messages import ToolCall
 from foveate.session import Session
 from foveate.store import Store
@@ -44,6 +44,10 @@ class Watcher(Protocol):
 
     def answered(self, agent: str, call: ToolCall, answer: Answer, /) -> None:
         """A tool answered."""
+        ...
+
+    def noted(self, agent: str, diagnostic: DiagnosticRecorded, /) -> None:
+        """Something went wrong in an agent's session that it goes on after."""
         ...
 
     def wrote(self, text: str, /) -> None:
@@ -115,6 +119,7 @@ def _means(begun: Begun, driver: Driver, watcher: Watcher) -> Means:
         on_text=watcher.wrote,
         on_call=watcher.called,
         on_answer=watcher.answered,
+        on_diagnostic=watcher.noted,
     )
 
 

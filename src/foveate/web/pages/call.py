@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +13,7 @@ from nicegui import ui
 from foveate.api.ahead import Ahead, ahead_without_budget, options_ahead
 from foveate.api.messages import one_message
 from foveate.compiler.compiled import CompiledContext
+from foveate.compiler.explain import Explanation
 from foveate.errors import FoveateError
 from foveate.inspect.call_history import HistoryEntry
 from foveate.inspect.request import RequestContents, request_contents
@@ -27,7 +28,7 @@ from foveate.web.frame import back_from, framed, headed, loaded, session_tabs
 from foveate.web.links import to_call, to_difference, to_log, to_session
 from foveate.web.pages.call_tables import meter
 from foveate.web.pages.session import head_of
-from foveate.web.phrases import money, share, tokens
+from foveate.web.phrases import counted, money, share, tokens
 from foveate.web.pieces import Words, box, button, chip, choice, entry, facts, link, notice, say
 from foveate.web.replaying import Lens
 from foveate.web.widgets import RequestView
@@ -40,6 +41,9 @@ _COPIED: Final = {
     "openai-responses": "OpenAI Responses",
     "gemini": "Gemini",
 }
+
+# As many as `foveate explain` prints.
+_DIAGNOSTICS: Final = 10
 
 
 class _Opened(NamedTuple):
@@ -129,7 +133,7 @@ def _show_call(desk: Desk, opened: _Opened) -> None:
     with box("stack"):
         _account(seen, call, contents)
         _tools_bar(seen, call)
-        _left_out(contents, session, lens)
+        _explained(partial(seen.explanation, call.number), session, lens)
         _request(desk, blocks_of(contents, call.call.predicted_cached, session, lens, pins), session)
 
 
@@ -148,7 +152,7 @@ def _show_next(desk: Desk, lens: Lens | None, ahead: _Ahead) -> None:
             _size(view.tokens, limit, contents)
             if view.decision is not None:
                 _compacted(view.decision.trigger, view.decision.reason)
-        _left_out(contents, info.session_id, lens)
+        _explained(view.explain, info.session_id, lens)
         _request(desk, blocks_of(contents, view.predicted_cached, info.session_id, lens, pins), info.session_id)
 
 
@@ -248,15 +252,41 @@ def _tools_bar(seen: Seen, call: HistoryEntry) -> None:
             button("Copy JSON", copy, key="c")
 
 
-def _left_out(contents: RequestContents, session: str, lens: Lens | None) -> None:
-    counts = contents.fates.counts()
-    if not counts:
-        return
-    with box("row small"):
-        say(f"Of the {contents.fates.messages:,} messages in the log by then:", "soft")
-        for fate, count in counts.items():
-            chip(f"{count:,} {fate}", fate=fate)
-        link("See each in the log", to_log(session, lens=lens))
+def _explained(explain: Callable[[], Explanation], session: str, lens: Lens | None) -> None:
+    """The account of a request, as the command line and HTTP give it; of a long log it comes after the request."""
+    loaded(
+        partial(asyncio.to_thread, explain),
+        lambda account: _show_account(account, session, lens),
+        "Finding out what became of each message",
+    )
+
+
+def _show_account(account: Explanation, session: str, lens: Lens | None) -> None:
+    if account.fates:
+        with box("row small"):
+            say(f"Of the {len(account.fates):,} messages in the log by then:", "soft")
+            for fate, count in account.counts().items():
+                chip(f"{count:,} {fate}", fate=fate)
+            link("See each in the log", to_log(session, lens=lens))
+    if found := _predictions(account):
+        with box().style("margin-top: 10px"):
+            facts(found, "wide")
+    shown = account.diagnostics[-_DIAGNOSTICS:]
+    if len(shown) < len(account.diagnostics):
+        say(f"{counted(len(account.diagnostics), 'diagnostic')} so far, the last {len(shown)} of them:", "soft small")
+    for line in shown:
+        notice(line, "warn").style("margin-top: 10px")
+
+
+def _predictions(account: Explanation) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    if account.corrected is not None and account.corrected != account.used:
+        found.append(("Provider's count", f"probably {account.corrected:,} tokens, by what it reported so far"))
+    if account.cache_marks:
+        found.append(("Cache marks", f"behind {', '.join(account.cache_marks)}"))
+    if account.unrecorded:
+        found.append(("Not recorded by 0.1", ", ".join(account.unrecorded)))
+    return found
 
 
 def _request(desk: Desk, blocks: list[dict[str, Any]], session: str) -> None:

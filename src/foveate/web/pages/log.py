@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -13,7 +14,7 @@ from nicegui.element import Element
 from foveate.api.messages import one_message, pin, unpin
 from foveate.api.shapes import MessageWholeShape
 from foveate.errors import FoveateError
-from foveate.inspect.fates import FatePeriod, MessageFates, fate_history, message_fates
+from foveate.inspect.fates import FatePeriod, fate_history
 from foveate.inspect.messages import MessageSelection, count_roles_and_tools
 from foveate.store import SessionInfo
 from foveate.web.desk import Desk, Seen
@@ -82,7 +83,8 @@ class _Log:
     wanted: Wanted = field(default_factory=Wanted)
     selection: MessageSelection = field(default_factory=MessageSelection)
     seen: Seen | None = None
-    fates: MessageFates | None = None
+    # By the id of each message that the last call knew of.
+    fates: dict[str, str] | None = None
     # Set once it is known which calls there are, or that there are none.
     looked: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -142,7 +144,8 @@ class _Log:
             self.seen = await self.desk.seen(info.session_id, self.lens)
             if self.seen.history.entries:
                 last = self.seen.history.entries[-1].number
-                self.fates = message_fates(await asyncio.to_thread(self.seen.view, last))
+                account = await asyncio.to_thread(self.seen.explanation, last)
+                self.fates = {one.id: one.fate for one in account.fates}
         except FoveateError as error:
             with self.detail:
                 failed(error)
@@ -151,7 +154,7 @@ class _Log:
         self.fate_place.clear()
         if self.fates is None:
             return
-        counts = self.fates.counts()
+        counts = Counter(self.fates.values())
         options = {"": "every fate"} | {fate: f"{fate} ({counts[fate]:,})" for fate in _FATES if fate in counts}
         with self.fate_place:
             choice("Fate in the last call", options, "", partial(self._want, "fate"))
