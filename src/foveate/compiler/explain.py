@@ -292,7 +292,12 @@ def _read(view: CompiledContext) -> tuple[list[_Said], list[Body]]:
             said.append(_Said(message.id, message.role, _preview(message), counted))
         else:
             bodies.append(event.body)
-    return said, [*bodies, *view.proposed]
+    bodies.extend(view.proposed)
+    # No account of a request shows what a request pass took out of it.
+    rewritten = {one.id: one for body in bodies if isinstance(body, ReductionRecorded) for one in body.rewritten}
+    if rewritten:
+        said = [one._replace(preview=_preview(rewritten[one.id])) if one.id in rewritten else one for one in said]
+    return said, bodies
 
 
 def _preview(message: Message) -> str:
