@@ -1,6 +1,7 @@
 """The session: the log and a fresh view of it for every call."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from foveate import (
     load_events,
 )
 from foveate.budget.tokens import SplintrCounter
-from foveate.log.events import CallRecorded, DiagnosticRecorded, Event, SummaryRecorded, UsageReported
+from foveate.log.events import CallRecorded, DiagnosticRecorded, Event, Pinned, SummaryRecorded, UsageReported
 from foveate.log.messages import Text
 
 # --- append and extend ------------------------------------------------------------------------------------------------
@@ -195,6 +196,38 @@ def test_unknown_references_are_errors_that_say_what_is_known() -> None:
             verb("m7")
     with pytest.raises(UnknownReferenceError, match="'m1' is not pinned"):
         session.unpin("m1")
+
+
+@pytest.mark.parametrize("reference", ["m0", "m01", "m\u00b2", "m\u0661", "m-1", "m" + "9" * 5_000, "m1_0", 1, None])
+@pytest.mark.parametrize("stored", [False, True], ids=["memory", "store"])
+def test_only_its_own_id_names_a_message(tmp_path: Path, reference: Any, stored: bool) -> None:
+    """What only looks like an id is no alias, and nothing of it gets into the log."""
+    session = Session.open(tmp_path / "a.db", "s", budget=8_000) if stored else Session(budget=8_000)
+    session.extend([user("Hello."), says("Hi.")])
+    session.compile()
+    length = len(session.events)
+
+    for refuses in (session.recall, session.pin, session.resolve):
+        with pytest.raises(UnknownReferenceError, match="named like m1"):
+            refuses(reference)
+    assert session.answer_recall({"reference": reference}).startswith("recall: ")
+    assert len(session.events) == length
+    session.close()
+
+
+def test_a_recorded_pin_that_names_no_message_keeps_none_and_is_told_of_once() -> None:
+    """An earlier version took such a pin, and no request of that session could be compiled any more."""
+    session = Session(budget=8_000)
+    session.extend([user("Hello."), says("Hi.")])
+    session.record(Pinned(message_id="m01"))
+    codes = []
+    for _ in range(2):
+        view = session.compile()
+        codes.append([line.partition(":")[0] for line in view.explain().diagnostics])
+
+    assert session.pins == ()
+    assert codes == [["stray_pin"], ["stray_pin"]]
+    assert sum(isinstance(one.body, DiagnosticRecorded) for one in load_events(session.dump())) == 1
 
 
 def test_a_resolved_error_needs_no_place_any_more() -> None:

@@ -40,7 +40,7 @@ from foveate.transforms.truncate import reserve
 from foveate.views.draft import Draft, PassContext
 from foveate.views.ledger import Ledger
 from foveate.views.projection import Projection, SentPrefix, with_recalled
-from foveate.views.timeline import projection_of
+from foveate.views.timeline import STRAY_PIN, projection_of
 
 _UNBOUNDED: Final = sys.maxsize
 _NONE: Final = KeptTurns()
@@ -116,7 +116,7 @@ def _run(state: AgentState, plan: Plan, timeline: Projection, correction: Correc
     prefix = sent_before(reduced.items, timeline)
     free = sizes.room - used if sizes is not None else None
     _verify(reduced, timeline, budget, room=free, prefix=prefix, rules=policy.rules, kept=kept.ids)
-    reduced = reduced._replace(proposed=(*framed, *reduced.proposed))
+    reduced = reduced._replace(proposed=(*framed, *reduced.proposed, *map(_stray, timeline.stray_pins)))
     made = Made(plan.name, framing, items, requested.items, reduced, budget, decision, plan.cache, prefix)
     return CompiledContext.of(state, timeline, made, is_verified=True)
 
@@ -252,6 +252,11 @@ def _in_doubt(most: int, limit: int) -> DiagnosticRecorded:
         "this one, or lower `budget`"
     )
     return DiagnosticRecorded(code="budget_in_doubt", phase="compile", text=text)
+
+
+def _stray(pin: str) -> DiagnosticRecorded:
+    text = f"the pin {pin!r} names no message, and keeps none; pin a message by its id, such as m1"
+    return DiagnosticRecorded(code=STRAY_PIN, phase="compile", subject=pin, text=text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,10 +310,10 @@ def call_record(view: CompiledContext, found: Looked, beside: Beside, recipe: Re
 
 def known(context: AgentContext, timeline: Projection, message_id: str) -> Message:
     """The message with an id, as requests may show it."""
-    position = timeline.position(message_id)
+    position = timeline.position(message_id) if isinstance(message_id, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if position is None:
         raise UnknownReferenceError(
-            f"no message {message_id!r} in session {context.session!r}; it has {context.message_count} messages, "
+            f"no message {message_id!r:.200} in session {context.session!r}; it has {context.message_count} messages, "
             "named like m1"
         )
     return timeline.message(position)
