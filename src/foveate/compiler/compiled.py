@@ -18,7 +18,7 @@ from foveate.compiler.reduction import Reduced
 from foveate.compiler.triggers import Decision, cold_reason
 from foveate.errors import ConfigError
 from foveate.log.context import Place
-from foveate.log.events import Body, CallRecorded, PassRecord, ReflectionRecorded, SummaryRecorded
+from foveate.log.events import Body, CallRecorded, DiagnosticRecorded, PassRecord, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
 from foveate.log.messages import Message, is_empty
 from foveate.log.quoting import flatten_text, mark_lines, neutralize_text, quote_name
@@ -26,6 +26,7 @@ from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.views.ledger import Failure
 from foveate.views.projection import Projection, SentPrefix, common_prefix
+from foveate.views.timeline import REDUCTION_DECLINED
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS, to_objects
 
@@ -160,6 +161,12 @@ class CompiledContext:
     def logged(self) -> int:
         """The tokens of all messages of the log, as they were said."""
         return self.projection.logged
+
+    @property
+    def declined(self) -> str | None:
+        """Why nothing was reduced though it was decided to; None if that did not happen."""
+        said = (one for one in self.proposed if isinstance(one, DiagnosticRecorded) and one.code == REDUCTION_DECLINED)
+        return next((one.text for one in said), None)
 
     @property
     def previous_summary(self) -> SummaryRecorded | None:

@@ -40,7 +40,7 @@ from foveate.transforms.truncate import reserve
 from foveate.views.draft import Draft, PassContext
 from foveate.views.ledger import Ledger
 from foveate.views.projection import Projection, SentPrefix, with_recalled
-from foveate.views.timeline import STRAY_PIN, projection_of
+from foveate.views.timeline import REDUCTION_DECLINED, STRAY_PIN, projection_of
 
 _UNBOUNDED: Final = sys.maxsize
 _NONE: Final = KeptTurns()
@@ -185,9 +185,7 @@ class _Reducer:
         gained = sizes.used - draft.tokens
         if event is None or (decision.trigger != "must" and gained < sizes.measure * WORTHWHILE[decision.trigger]):
             text = f"{decision.reason}; the passes make {draft.tokens} of {sizes.used} tokens, which is not worth it"
-            declined = DiagnosticRecorded(
-                code="reduction_declined", phase="compile", text=text, subject=str(sizes.used)
-            )
+            declined = DiagnosticRecorded(code=REDUCTION_DECLINED, phase="compile", text=text, subject=str(sizes.used))
             return so_far._replace(proposed=(*so_far.proposed, declined))
         if not kept.yields:
             return after._replace(proposed=(event,))

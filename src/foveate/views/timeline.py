@@ -49,7 +49,8 @@ from foveate.views.working_set import WorkingSetBuilder
 _INDEXED: Final = 40
 
 
-# The diagnostic that says of a pin that it names no message.
+# The diagnostics that say that a reduction would not have been worth it, and of a pin that it names no message.
+REDUCTION_DECLINED: Final = "reduction_declined"
 STRAY_PIN: Final = "stray_pin"
 
 _MANY: Final = 100
@@ -237,7 +238,7 @@ class Timeline:
             self.pins.own()[message_id] = None
 
     def _take_diagnostic(self, code: str, subject: str) -> None:
-        if code == "reduction_declined":
+        if code == REDUCTION_DECLINED:
             self.declined = int(subject or 0)
         elif code == STRAY_PIN:
             self.stray_pins = tuple(pin for pin in self.stray_pins if pin != subject)
