@@ -187,10 +187,9 @@ class _Reducer:
             text = f"{decision.reason}; the passes make {draft.tokens} of {sizes.used} tokens, which is not worth it"
             declined = DiagnosticRecorded(code=REDUCTION_DECLINED, phase="compile", text=text, subject=str(sizes.used))
             return so_far._replace(proposed=(*so_far.proposed, declined))
-        if not kept.yields:
-            return after._replace(proposed=(event,))
-        yielded = DiagnosticRecorded(code="turns_yielded", phase="compile", text=kept.yields)
-        return after._replace(proposed=(event, yielded))
+        said = [DiagnosticRecorded(code="turns_yielded", phase="compile", text=kept.yields)] if kept.yields else []
+        said += _newest_dropped(so_far.items, draft.items)
+        return after._replace(proposed=(event, *said))
 
     def _context(
         self,
@@ -250,6 +249,20 @@ def _in_doubt(most: int, limit: int) -> DiagnosticRecorded:
         "this one, or lower `budget`"
     )
     return DiagnosticRecorded(code="budget_in_doubt", phase="compile", text=text)
+
+
+def _newest_dropped(before: Sequence[Item], after: Sequence[Item]) -> list[DiagnosticRecorded]:
+    """That the model does not see what was said last, if a reduction left nothing of it."""
+    newest = [item for item in before if item.group == before[-1].group] if before else []
+    shown = {item.id for item in after}
+    if not newest or any(item.id in shown for item in newest):
+        return []
+    text = (
+        f"the newest exchange, {newest[0].id} to {newest[-1].id}, {sum(item.tokens for item in newest)} tokens, is too "
+        "large for the request even when shortened, and the model does not see it; raise `budget`, or have fewer calls "
+        "made at once"
+    )
+    return [DiagnosticRecorded(code="newest_dropped", phase="compile", subject=newest[0].id, text=text)]
 
 
 def _stray(pin: str) -> DiagnosticRecorded:

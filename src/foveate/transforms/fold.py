@@ -171,7 +171,7 @@ def _lines(group: Group, open_errors: Mapping[str, Failure], ctx: PassContext) -
     if spoken is not None:
         yield spoken
     else:
-        yield from _exchange_lines(group.items, original, open_errors)
+        yield from exchange_lines(group.items, original, open_errors)
 
 
 def spoken_line(message: Message, order: int, *, head: int | None = None) -> Line | None:
@@ -200,7 +200,8 @@ def _spoken(kind: LineKind, message: Message, order: int, most: int) -> Line:
     )
 
 
-def _exchange_lines(items: Sequence[Item], original: Message, open_errors: Mapping[str, Failure]) -> Iterator[Line]:
+def exchange_lines(items: Sequence[Item], original: Message, open_errors: Mapping[str, Failure]) -> Iterator[Line]:
+    """The lines that a digest has of an exchange, one for each call."""
     results = {result.call_id: item for item in items if (result := item.message.result) is not None}
     for part, call in enumerate(items[0].message.calls or original.calls):
         item = results.get(call.id)
