@@ -579,6 +579,68 @@ def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
         session_of([says("x")]).compile().to("morse")
 
 
+def _nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": _nested(5_000)},
+        {"role": _nested(5_000), "content": "x"},
+        {"role": "tool", "tool_call_id": _nested(5_000), "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": _nested(5_000), "type": "function"}]},
+    ],
+    ids=["content", "role", "result", "call"],
+)
+def test_what_is_nested_too_deep_is_refused(message: dict[str, Any]) -> None:
+    """Python objects can be nested deeper than anything can look at; the message is named."""
+    session = Session()
+    with pytest.raises(MessageError, match=r"message 1\b.*(nested deeper|recursion)"):
+        session.extend([user("Hello."), message])
+    with pytest.raises(MessageError, match=r"message 0\b"):
+        session.compile(override=[message])
+    assert len(session.messages) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"session_id": "\ud800"}, "`session_id` .* is no name"),
+        ({"session_id": 5}, "`session_id` 5 is no name"),
+        ({"budget": 10**400}, "`window` is more than 2"),
+        ({"budget": 10**5_000}, "`window` is more than 2"),
+        ({"tools": [{"name": _nested(5_000)}]}, "`tools` must be plain JSON"),
+        ({"system": _nested(5_000)}, "`system` must be plain JSON"),
+    ],
+)
+def test_options_that_nothing_can_be_done_with_are_refused(options: dict[str, Any], said: str) -> None:
+    """With the option and a remedy, before anything is recorded."""
+    with pytest.raises(ConfigError, match=said):
+        Session(**options)
+
+
+@pytest.mark.parametrize("value", ["x", [], {}, b"x", 1.5, object()])
+def test_values_of_a_wrong_type_are_refused_where_they_are_given(value: Any) -> None:
+    """Each by an error of our own."""
+    session = session_of([user("Hello.")], budget=8_000)
+    view = session.compile()
+
+    with pytest.raises(ConfigError, match="`most` must be 1 token or more"):
+        session.narrow(value)
+    with pytest.raises(UnknownReferenceError, match=r"no call .* to tag"):
+        session.tag(call=value, outcome="passed")
+    with pytest.raises(UnknownReferenceError, match="is not pinned"):
+        session.unpin(value)
+    with pytest.raises(UnknownReferenceError, match="no message"):
+        view.why(value)
+    with pytest.raises(ConfigError, match="unknown `format`"):
+        view.to(value)
+
+
 def test_narrowing_what_has_no_budget_is_refused() -> None:
     """It would have no effect."""
     with pytest.raises(ConfigError, match="`narrow` has no effect without a `budget` or `model`"):

@@ -255,7 +255,7 @@ class CompiledContext:
         """
         if format == "text":
             return _as_text(self)
-        if format not in FORMATS:
+        if not isinstance(format, str) or format not in FORMATS:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"unknown `format` {format!r}; known are {', '.join(FORMATS)}, text")
         return to_objects(FORMATS[format], FORMATS[format].lower(self.request))
 

@@ -12,6 +12,7 @@ from foveate.log.items import Item, Line, LineKind
 from foveate.log.messages import Message, MessageMeta, ToolCall, speaker_of
 from foveate.log.quoting import quote_name
 from foveate.log.semantics import parsed_arguments, recorded_semantics
+from foveate.recall.readable import readable
 from foveate.transforms.digest import clipped, digest_item, fitting, head_of
 from foveate.views.draft import Draft, Group, PassContext, groups, tail_start
 from foveate.views.ledger import BINDING, Failure
@@ -188,7 +189,8 @@ def spoken_line(message: Message, order: int, *, head: int | None = None) -> Lin
 
 def _spoken(kind: LineKind, message: Message, order: int, most: int) -> Line:
     """The beginning of what somebody said; how much more there is, is said beside it, where nobody can pretend it."""
-    text = message.text.strip()
+    # What only one format understands has no words, and may be all that was sent.
+    text = message.text.strip() or readable(message).strip()
     shown = head_of(text, most)
     return Line(
         kind=kind,
