@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
@@ -65,7 +65,7 @@ def session_name(session_id: str) -> str:
 
 
 @contextmanager
-def _refusing_depth(option: str) -> Iterator[None]:
+def _refusing_depth(option: str) -> Generator[None]:
     try:
         yield
     except RecursionError as error:
