@@ -21,7 +21,8 @@ from foveate.errors import FoveateError
 from foveate.facts.actions import Action, DeleteLines, EditText, PatchFile
 from foveate.facts.code import CodeState
 from foveate.facts.known_files import KnownFiles
-from foveate.facts.spans import Lines, Span
+from foveate.facts.line_places import Lines
+from foveate.facts.spans import Span
 from foveate.importers.finding import logs_in
 from foveate.importers.recording import recordings
 from foveate.log.events import MessageAppended

@@ -5,9 +5,11 @@ from collections.abc import Iterable
 import pytest
 from tests.dialogue import exchange, lines, reading, session_of, user, work
 
-from foveate import PASSES, POLICIES, ConfigError, ObservationMasking, Policy, Shares
+from foveate import PASSES, POLICIES, ConfigError, ObservationMasking, Policy, Shares, TokenBudget
 from foveate.compiler.policy import isolated, policy_named
+from foveate.compiler.recipe import spelled
 from foveate.transforms import Cap, Drop, Repair, Transparent, Truncate
+from foveate.views.draft import Draft, PassContext
 from foveate.views.passes import Pass, PlainPass, pass_name, runs_on
 
 
@@ -52,6 +54,39 @@ def test_a_tuple_is_completed_by_what_no_reduction_goes_without() -> None:
     assert names(Policy(name="x", passes=(Cap(),)).passes) == ["cap"]
 
 
+class Asked:
+    """A pass that counts how often it is asked when it runs."""
+
+    name = "asked"
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    @property
+    def runs_on(self) -> str:
+        self.times += 1
+        return "reduction"
+
+    def needed(self, _draft: Draft, _ctx: PassContext, /) -> bool:
+        return False
+
+    def __call__(self, draft: Draft, _ctx: PassContext, /) -> Draft:
+        return draft
+
+
+def test_when_a_pass_runs_is_asked_as_its_policy_is_made() -> None:
+    """No compile asks again, and what follows from the options is no part of a strategy's hash."""
+    asked = Asked()
+    policy = Policy(name="x", passes=(asked, Truncate()))
+    before = asked.times
+    session = session_of([user("go"), *work(6, size=60), user("now")], budget=1_200, policy=policy)
+
+    assert session.compile().decision is not None
+    assert asked.times == before
+    assert "reducing_passes" not in spelled(policy)
+    assert "limit" not in spelled(TokenBudget(window=8_000))
+
+
 def test_isolation_is_one_of_the_passes() -> None:
     """Another one takes its place; where there is none, it stands right behind the repair."""
     own = session_of([user("go")], budget=3_000, isolation=ObservationMasking(above=50))
@@ -79,7 +114,7 @@ def test_policies_are_found_by_name() -> None:
     assert policy_named("mask") is POLICIES["mask"]
     with pytest.raises(
         ConfigError,
-        match=r"unknown `policy` 'fast'; known are default, patient, thorough, lean, frugal, chat, transparent, mask, drop",
+        match=r"unknown `policy` 'fast'; known are default, patient, thorough, lean, frugal, chat, note, transparent, mask, drop",
     ):
         policy_named("fast")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -12,32 +11,7 @@ from hypothesis import strategies as st
 from foveate.facts.code import CodeState
 from foveate.facts.errors import OpenErrors
 from foveate.facts.outcomes import judged
-from foveate.log.events import MessageAppended
-from foveate.log.messages import Message, ToolCall, ToolResult
-from foveate.log.router import Routing
-
-
-class Played:
-    """A log of calls that really run in a folder."""
-
-    def __init__(self, state: CodeState | OpenErrors) -> None:
-        self.state, self.order, self.routing = state, 0, Routing("s")
-
-    def call(self, name: str, result: str, **arguments: object) -> None:
-        call = ToolCall(id=f"c{self.order}", name=name, arguments=json.dumps(arguments))
-        self.say(Message(id="", role="assistant", parts=(call,)))
-        self.say(Message(id="", role="tool", parts=(ToolResult(call_id=call.id, text=result),)))
-
-    def shell(self, command: str, folder: Path) -> None:
-        done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S602
-        wrapped = f"Wall time: 0 seconds\nProcess exited with code {done.returncode}\nOutput:\n{done.stdout}"
-        self.call("exec_command", wrapped, cmd=command, workdir=str(folder))
-
-    def say(self, message: Message) -> None:
-        for body in self.routing.bodies(message):
-            if isinstance(body, MessageAppended):
-                self.state.feed(body.message, self.order)
-                self.order += 1
+from tests.facts.played import Played
 
 
 def check(state: CodeState, path: Path) -> int:

@@ -13,6 +13,7 @@ from foveate.errors import ConfigError
 from foveate.invariants import INVARIANTS, Invariant, KeepTurns
 from foveate.log.context import Messages
 from foveate.log.state import AgentState
+from foveate.note.writing import Note
 from foveate.transforms import (
     Boundary,
     Cap,
@@ -189,6 +190,13 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
             ),
             # Facts said long ago, in few words: more room for what is recalled, less for names of files.
             Policy(name="chat", shares=Shares(recall=0.30, tail_cap=0.50, digests=0.30)),
+            # A story by turn and how the work stands: the budget is used for what is read, not for what is cheapest.
+            Policy(
+                name="note",
+                passes=(Cap(), RestorePins(), Repair(), Note(), Truncate(), ShowErrors()),
+                low=0.66,
+                patience=None,
+            ),
             Policy(name="transparent", passes=isolated(PASSES, Transparent())),
             Policy(
                 name="mask",

@@ -1,19 +1,23 @@
-"""Reductions: the passes run one after the other, what each changed, and the event that makes it last."""
+"""Reductions: the passes in order, what each changed, the event that makes it last, the check of what comes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from foveate.budget.window import TokenBudget
 from foveate.compiler.triggers import Decision
-from foveate.errors import ConfigError
+from foveate.errors import ConfigError, InvariantError
+from foveate.invariants import Facts, Invariant, broken
 from foveate.log.events import ON_REQUEST, Body, Kept, PassRecord, Placed, ReductionRecorded
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.transforms.digest import is_covered
 from foveate.views.draft import Draft, PassContext
 from foveate.views.passes import Pass, PlainPass, pass_name
+from foveate.views.projection import Projection, SentPrefix
 
 
 class Reduced(NamedTuple):
@@ -118,3 +122,58 @@ def _dropped(
         if gone
         else {}
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownIds:
+    """The ids of the items that were checked before: the first `count`."""
+
+    places: Mapping[str, int]
+    count: int
+
+    def __contains__(self, one: object) -> bool:
+        # The mapping grows with the log; what stands further behind is not known yet.
+        return isinstance(one, str) and self.places.get(one, self.count) < self.count
+
+
+def _first_standing(timeline: Projection) -> str | None:
+    """The first request, if it still stood before this compile: what a smaller budget once dropped is not owed."""
+    first = timeline.first_input
+    return first if any(item.id == first for item in timeline.mender.items) else None
+
+
+def verify(
+    reduced: Reduced,
+    timeline: Projection,
+    budget: TokenBudget | None,
+    *,
+    room: int | None,
+    prefix: SentPrefix | None,
+    rules: Iterable[Invariant],
+    kept: frozenset[str],
+) -> None:
+    """Raise `InvariantError` if a request breaks a rule; `room` is what is free, by the count that passes go by.
+
+    The items of `prefix` were checked when they were sent: unless other messages were pinned then, they are not again.
+    """
+    start = prefix.count if prefix is not None and prefix.pins == tuple(timeline.pins) else 0
+    facts = Facts(
+        said=lambda order: reduced.rewritten.get(order) or timeline.message(order),
+        pins={pin: None for pin in timeline.pins if pin not in timeline.mender.left_out},
+        newest_input=timeline.newest_input,
+        first_input=_first_standing(timeline) if not start else None,
+        leading=timeline.leading,
+        open_errors=frozenset(failure.message_id for failure in timeline.ledger.open_errors.values()),
+        known_ids=_KnownIds(timeline.item_ids, start),
+        tokens=budget.used if budget is not None else 0,
+        limit=budget.limit if budget is not None else None,
+        room=room,
+        kept=kept,
+    )
+    violations = broken(reduced.items, facts, start, rules=rules)
+    if violations:
+        raise InvariantError(
+            f"the compiled request breaks {len(violations)} rule(s): {'; '.join(violations[:5])}; "
+            "a custom pass may have removed half of an exchange",
+            violations=violations,
+        )

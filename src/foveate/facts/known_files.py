@@ -21,9 +21,10 @@ from foveate.facts.actions import (
     SubstituteLines,
     WriteFile,
 )
+from foveate.facts.line_places import Lines
 from foveate.facts.patches import FilePatch
 from foveate.facts.programs import is_generated, may_write_files
-from foveate.facts.spans import Lines, Span, Spans
+from foveate.facts.spans import Span, Spans
 
 MAX_FILES: Final = 256
 _MAX_LINES: Final = 200_000
@@ -213,20 +214,21 @@ class KnownFiles:
         if patch.kind == "add":
             spans.replace_all(tuple(line for hunk in patch.hunks for line in hunk.new), self.now, source)
             return
-        after = 0
+        after, grown = 0, 0
         for hunk in patch.hunks:
             place = None
-            if hunk.old and hunk.complete:
+            if hunk.old and hunk.complete and hunk.old_start is not None:
+                line = hunk.old_start + grown
+                place = spans.replace_at(line, hunk.old, hunk.new, source, doubted=self.doubted)
+            elif hunk.old and hunk.complete:
                 after = max(after, self._line_of_header(spans, hunk.header, after))
-                exact = hunk.old_start is not None
-                place = spans.replace_lines(
-                    hunk.old, hunk.new, self.now, source, after=after, exact=exact, doubted=self.doubted
-                )
+                place = spans.replace_lines(hunk.old, hunk.new, self.now, source, after=after, doubted=self.doubted)
             if place is None:
                 spans.doubt(self.now)
                 self.now += 1
                 spans.show(hunk.new, None, self.now, source, self.doubted)
             after = place or after
+            grown += len(hunk.new) - len(hunk.old)
         if patch.moved_to:
             self._move(patch.path, patch.moved_to, source, order)
 

@@ -131,7 +131,10 @@ class _Run:
         if words[0].dynamic and texts[0] != "[":
             yield MayWrite()
             return
-        if texts[0] == "cd":
+        if any(word.text == "xargs" for word in command.words[: len(command.words) - len(words)]):
+            # What it is given comes from elsewhere.
+            yield from () if reach_of(texts) is Reach.NOTHING else (MayWrite(),)
+        elif texts[0] == "cd":
             self._change_folder(words)
         elif texts[0] in ("for", "done"):
             return

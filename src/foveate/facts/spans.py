@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from foveate.facts.line_places import Lines, place_from, places_of
+
 MAX_SPANS: Final = 64
 MAX_LINES: Final = 20_000
 _MAX_SOURCES: Final = 12
 _LONGEST_OVERLAP: Final = 400
 _SHORT: Final = 3
-
-Lines = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,16 +118,15 @@ class Spans:
         return True
 
     def replace_lines(
-        self, old: Lines, new: Lines, now: int, source: str, *, after: int = 0, exact: bool = False, doubted: int = -1
+        self, old: Lines, new: Lines, now: int, source: str, *, after: int = 0, doubted: int = -1
     ) -> int | None:
         """Put whole lines in the place of others, as a patch does: in the first place from the line `after` on.
 
-        The line behind the new ones, 0 if nobody knows it; None if what is known speaks against the patch. `exact` if
-        the patch itself says where.
+        The line behind the new ones, 0 if nobody knows it; None if what is known speaks against the patch.
         """
         current = [self.is_current(one, doubted) for one in self.items]
         first = next((one for one, sure in zip(self.items, current, strict=True) if sure and one.start == 1), None)
-        at = None if first is None else _place_from(first.lines, old, max(0, after - 1))
+        at = None if first is None else place_from(first.lines, old, max(0, after - 1))
         if first is not None and first.whole and at is None:
             return None
         edits: list[_Edit] = []
@@ -141,8 +140,8 @@ class Spans:
             place, found = places[0], True
             lines = one.lines[:place] + new + one.lines[place + len(old) :]
             # The same lines may stand further up, where nobody has looked: then the patch has changed those.
-            sure = exact or one is first
-            changed = _resourced(replace(one, lines=lines, placed=one.placed and sure and len(places) == 1), source)
+            placed = one.placed and one is first and len(places) == 1
+            changed = _resourced(replace(one, lines=lines, placed=placed), source)
             edits.append(_Edit(changed, (one.start or 0) + place))
         self._renumber(edits, None if at is None else at + 1, len(new) - len(old))
         if not found:
@@ -150,12 +149,36 @@ class Spans:
         self._limit()
         return 0 if at is None else at + 1 + len(new)
 
+    def replace_at(self, line: int, old: Lines, new: Lines, source: str, *, doubted: int = -1) -> int | None:
+        """Put whole lines in the place of others at a line, as a patch with numbers does.
+
+        The line behind the new ones; None unless they are known to stand there, for then it may have gone elsewhere.
+        """
+        numbered = (one for one in self.items if one.start is not None and self.is_current(one, doubted))
+        there = next((one for one in numbered if one.start is not None and one.start <= line < one.end), None)
+        at = line - (there.start or 0) if there is not None else 0
+        if there is None or there.lines[at : at + len(old)] != old:
+            return None
+        edits: list[_Edit] = []
+        for one in self.items:
+            if one is there:
+                changed = replace(one, lines=one.lines[:at] + new + one.lines[at + len(old) :])
+                edits.append(_Edit(_resourced(changed, source), line))
+            elif one.start is not None or not places_of(one.lines, old):
+                cut = one if one.start is not None else _without_overlap(one, old)
+                edits += [_Edit(cut)] if cut is not None else []
+            else:
+                # Without numbers it may be the same lines, or others like them.
+                edits.append(_Edit(replace(one, placed=False)))
+        self._renumber(edits, line, len(new) - len(old))
+        return line + len(new)
+
     @staticmethod
     def _places_of_hunk(one: Span, first: Span | None, at: int | None, old: Lines) -> list[int]:
         """Where a span has the lines of a hunk that was found at a place of the first span, or nowhere in it."""
         if one is first:
             return [at] if at is not None else []
-        return _places(one.lines, old) if at is None or one.start is None else []
+        return places_of(one.lines, old) if at is None or one.start is None else []
 
     def change_lines(self, change: Callable[[int | None, Lines], Lines], source: str, *, numbered: bool) -> None:
         """Change the lines of every span; a change that goes by numbers leaves those without numbers out."""
@@ -254,7 +277,7 @@ def _resourced(span: Span, source: str) -> Span:
 def _holds(one: Span, new: Span) -> bool:
     """Whether a span has lines already that are shown."""
     if new.start is None:
-        return bool(_places(one.lines, new.lines))
+        return bool(places_of(one.lines, new.lines))
     if one.start is None or one.start > new.start or one.end < new.end:
         return False
     at = new.start - one.start
@@ -264,7 +287,7 @@ def _holds(one: Span, new: Span) -> bool:
 def _contradicts(one: Span, new: Span) -> bool:
     """Whether a span has another text in lines that are shown."""
     if new.start is None:
-        return one.whole and not _places(one.lines, new.lines)
+        return one.whole and not places_of(one.lines, new.lines)
     if one.start is None:
         return False
     first, end = max(one.start, new.start), min(one.end, new.end)
@@ -288,9 +311,9 @@ def _without(one: Span, new: Span) -> Iterable[Span]:
         if after:
             yield replace(one, lines=after, start=new.end, whole=False)
         return
-    if _places(new.lines, one.lines):
+    if places_of(new.lines, one.lines):
         return
-    inner = _places(one.lines, new.lines)
+    inner = places_of(one.lines, new.lines)
     if inner:
         at = inner[0]
         pieces = (one.lines[:at], one.lines[at + len(new.lines) :])
@@ -321,31 +344,9 @@ def _joined(one: Span, new: Span) -> Span | None:
     return Span(lines=first.lines + second.lines, start=first.start, seen=seen, sources=sources)
 
 
-def _places(lines: Lines, wanted: Lines) -> list[int]:
-    """Where some lines stand among others; the first two places are enough to know."""
-    if not wanted or len(wanted) > len(lines):
-        return []
-    text, pattern = "\n" + "\n".join(lines) + "\n", "\n" + "\n".join(wanted) + "\n"
-    found: list[int] = []
-    at = text.find(pattern)
-    while at >= 0 and len(found) < 2:
-        found.append(text.count("\n", 0, at))
-        at = text.find(pattern, at + 1)
-    return found
-
-
-def _place_from(lines: Lines, wanted: Lines, first: int) -> int | None:
-    """The first place of some lines among others, from an index on."""
-    if not wanted:
-        return None
-    text, pattern = "\n" + "\n".join(lines[first:]) + "\n", "\n" + "\n".join(wanted) + "\n"
-    at = text.find(pattern)
-    return first + text.count("\n", 0, at) if at >= 0 else None
-
-
 def _without_overlap(one: Span, lines: Lines) -> Span | None:
     """A span without lines at its ends that may be the beginning or the end of other lines."""
-    if _places(lines, one.lines):
+    if places_of(lines, one.lines):
         return None
     if len(lines) > _LONGEST_OVERLAP:
         return None

@@ -29,6 +29,7 @@ _OURS: Final = {
     "lean": "as foveate, but large outputs are shown by their beginning and end from the first call on",
     "frugal": "as lean, with little room for anything but what is being worked on",
     "chat": "as foveate, with more room for what is recalled for an input and less for digests",
+    "note": "a story by turn and how the work stands, down to 66 %",
     "transparent": "as foveate, but finished turns are treated like the running one",
     "mask": "masks old tool outputs with references, then truncates, down to 60 %",
     "drop": "drops the oldest exchanges, down to 60 %",

@@ -12,14 +12,18 @@ Fate = Literal[
     "verbatim", "rewritten", "repaired", "superseded", "masked", "trimmed", "folded", "summarised", "dropped",
     "recalled",
 ]  # fmt: skip
-LineKind = Literal["user", "step", "answer", "error", "evidence", "ledger", "summary"]
+LineKind = Literal[
+    "user", "step", "answer", "error", "evidence", "ledger", "summary", "words", "value", "state", "plan", "output",
+    "code",
+]  # fmt: skip
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a digest, with the message it came from and that message's place in the log.
 
     `speaker` is whose words these are, "" where the kind says it. `left_out` are the characters of the message that do
-    not stand in `text`. A `carried` one has an earlier summary, in case that no new one is written.
+    not stand in `text`. A `carried` one has an earlier summary, in case that no new one is written. `label` says in
+    words of ours what of the message this is.
     """
 
     kind: LineKind
@@ -31,6 +35,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     speaker: str = ""
     left_out: int = 0
     carried: bool = False
+    label: str = ""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from foveate.log.items import Item, Line
+from foveate.log.items import Item, Line, LineKind
 from foveate.log.messages import MessageMeta, text_message
 from foveate.log.quoting import MARK, flatten_text, label_text, quote_lines, quote_rest
 from foveate.views.draft import PassContext
@@ -16,7 +16,12 @@ _NOT_WORTH_CUTTING: Final = 60
 # In tokens: a label, and what it says of a text that is cut.
 _LABEL: Final = 6
 _CUT: Final = 10
-_RANK: Final = {"user": 0, "step": 1, "evidence": 2, "answer": 3, "error": 4, "summary": 5, "ledger": 6}
+_RANK: Final[Mapping[LineKind, int]] = {
+    "user": 0, "words": 1, "step": 2, "value": 3, "evidence": 4, "answer": 5, "error": 6, "summary": 7, "ledger": 8,
+    "state": 9, "plan": 10, "output": 11, "code": 12,
+}  # fmt: skip
+# What says how the work stands, in the order in which it is shown.
+_STATE: Final[Mapping[LineKind, int]] = {"state": 0, "ledger": 1, "plan": 2, "error": 3, "output": 4, "code": 5}
 
 
 def digest_item(
@@ -29,7 +34,7 @@ def digest_item(
     room: int = 0,
 ) -> Item:
     """The item that stands for the messages in `covers`, showing `lines` in time order."""
-    ordered = tuple(sorted(lines, key=lambda line: (line.kind == "ledger", line.order, _RANK[line.kind], line.part)))
+    ordered = in_order(lines)
     covers = merged(covers)
     text = rendered(ordered, covers, ctx)
     meta = MessageMeta(origin="summary", kind="summary", scope="historical", compacted=True)
@@ -50,6 +55,19 @@ def digest_item(
     )
 
 
+def in_order(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """Lines as a digest shows them: in order of time, or where they say how the work stands, by what they are."""
+    lines = tuple(lines)
+    if state_of(lines) is not None:
+        return tuple(sorted(lines, key=lambda line: (_STATE.get(line.kind, len(_STATE)), line.part, line.order)))
+    return tuple(sorted(lines, key=lambda line: (line.kind == "ledger", line.order, _RANK[line.kind], line.part)))
+
+
+def state_of(lines: Iterable[Line]) -> str | None:
+    """The newest message when lines were written that say how the work stands; None if they say how it went."""
+    return next((line.text for line in lines if line.kind == "state"), None)
+
+
 def with_lines(item: Item, lines: Iterable[Line], ctx: PassContext, *, room: int = 0) -> Item:
     """The same digest showing other lines."""
     changed = digest_item(lines, item.covers, ctx, id=item.id, by=item.by, room=room)
@@ -60,9 +78,15 @@ def rendered(lines: Sequence[Line], covers: Sequence[tuple[int, int]], ctx: Pass
     """The text of a digest: each line is ours, and says whose words it shows, or is marked as quoted."""
     first, last = flatten_text(ctx.said(covers[0][0]).id), flatten_text(ctx.said(covers[-1][1]).id)
     hint = f"; call {ctx.recall_tool} with a reference such as {first} to see it whole" if ctx.recall_tool else ""
-    out = [f"[earlier in this session, {first} to {last}, reduced; {MARKED}{hint}]"]
+    written = state_of(lines)
+    if written is not None:
+        out = [f"[how the work stood when {flatten_text(written)} was the newest message; {MARKED}{hint}]"]
+    else:
+        out = [f"[earlier in this session, {first} to {last}, reduced; {MARKED}{hint}]"]
     above: Line | None = None
     for line in lines:
+        if line.kind == "state":
+            continue
         follows = above is not None and line.kind == above.kind == "evidence" and line.source == above.source
         out.append(quote_lines(line.text) if follows else worded(line))
         above = line
@@ -83,13 +107,17 @@ def worded(line: Line) -> str:
     match line.kind:
         case "evidence":
             return f"{named(line)}:\n{quote_lines(line.text)}"
-        case "user" | "answer":
+        case "user" | "answer" | "words":
             speaker = line.speaker or _SPEAKER[line.kind]
             shown = len(line.text)
-            cut = f", first {shown:,} of {shown + line.left_out:,} characters" if line.left_out else ""
+            part = line.label or "first"
+            cut = f", {part} {shown:,} of {shown + line.left_out:,} characters" if line.left_out else ""
             return label_text(f"{speaker} {line.source}{cut}", line.text)
+        case "plan" | "output" | "code" | "value":
+            kind = "tool" if line.kind == "value" else line.kind
+            return f"{flatten_text(f'{kind} {line.source} {line.label}')}:\n{quote_lines(line.text)}"
         case "error":
-            return label_text(f"open error {line.source}", line.text)
+            return label_text(f"{line.label or 'open error'} {line.source}", line.text)
         case "step":
             return flatten_text(f"{line.source} {line.text}")
         case "summary":
@@ -99,7 +127,7 @@ def worded(line: Line) -> str:
             return quote_rest(line.text)
 
 
-_SPEAKER: Final = {"user": "user", "answer": "assistant"}
+_SPEAKER: Final = {"user": "user", "answer": "assistant", "words": "assistant"}
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -138,7 +166,8 @@ def fitting(lines: Iterable[Line], room: int, ctx: PassContext) -> list[Line]:
 
 def _cost(line: Line, ctx: PassContext) -> int:
     """The tokens of a line with its label, its marks, and the word of how much is left out."""
-    return ctx.count(line.text) + line.text.count("\n") + _LABEL + (_CUT if line.left_out else 0)
+    label = ctx.count(line.label) if line.label else 0
+    return ctx.count(line.text) + line.text.count("\n") + _LABEL + label + (_CUT if line.left_out else 0)
 
 
 def head_of(text: str, limit: int) -> str:

@@ -58,6 +58,30 @@ class Selection(NamedTuple):
     orders: frozenset[int]
 
 
+class Memo:
+    """A place for what a compile found out about the messages so far, so that the next one need not begin anew.
+
+    Nothing but the messages decides what is in it: without it a compile gives the same, later. It is taken out to be
+    gone on with, so that two threads never have the same.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: list[object] = []
+
+    def take(self) -> object | None:
+        """What was left here, if nobody else has it."""
+        try:
+            return self._held.pop()
+        except IndexError:
+            return None
+
+    def leave(self, found: object) -> None:
+        """Leave it for the next compile."""
+        self._held[:] = [found]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentPrefix:
     """What the compile of the last call found out about its request, so that the next one looks only at what is new.
@@ -139,6 +163,9 @@ class Projection:
     leading: int
     newest_input: str | None
     first_input: str | None
+    # Where the newest messages stand that have words of the user.
+    inputs: tuple[int, ...] = field(repr=False)
+    memo: Memo = field(repr=False, compare=False)
     prefix: SentPrefix | None = field(repr=False)
     # How many messages are not named after their place; where those and the ids of items stand. Both mappings grow.
     named: int = field(repr=False)

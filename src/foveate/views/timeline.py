@@ -10,6 +10,7 @@ from typing import Final
 from foveate.budget.accounting import Precounted, message_tokens
 from foveate.budget.calibrate import Calibration
 from foveate.budget.tokens import TokenCounter
+from foveate.facts.user_words import has_words_of_user
 from foveate.log.context import AgentContext, Log
 from foveate.log.events import (
     ON_REQUEST,
@@ -33,6 +34,7 @@ from foveate.views.evidence import EvidenceIndex
 from foveate.views.ledger import LedgerBuilder
 from foveate.views.mending import Mender
 from foveate.views.projection import (
+    Memo,
     Projection,
     Selection,
     Sent,
@@ -58,6 +60,8 @@ _STRETCH: Final = 5_000
 # How many messages without content are remembered as such; to explain them, nothing else needs it.
 _LEFT_OUT: Final = 1_000
 _REFLECTIONS: Final = 3
+# Of so many messages the user's words are chosen anew when a note is written anew.
+_INPUTS: Final = 400
 # For how many of the newest calls a report is still compared with our count: several may be open at once.
 _OPEN_CALLS: Final = 64
 
@@ -110,6 +114,8 @@ class Timeline:
         self.leading = 0
         self.newest_input: str | None = None
         self.first_input: str | None = None
+        self.inputs: tuple[int, ...] = ()
+        self.memo = Memo()
         self.model: str | None = None
         # What the compiler of a call offered, and where the ids of sealed items stand; for the items as they are now.
         self._prefix: SentPrefix | None = None
@@ -157,6 +163,8 @@ class Timeline:
             leading=self.leading,
             newest_input=self.newest_input,
             first_input=self.first_input,
+            inputs=self.inputs,
+            memo=self.memo,
             prefix=self._prefix,
             named=self.named,
             positions=self._positions,
@@ -266,6 +274,8 @@ class Timeline:
         self.working.feed(message)
         if message.role == "system" and order == self.leading:
             self.leading += 1
+        if has_words_of_user(message):
+            self.inputs = (*self.inputs, order)[-_INPUTS:]
         if message.meta.pinned:
             self.pins.own()[message.id] = None
         self.mender.forget_left_out(_LEFT_OUT, self.pins.current)
@@ -333,6 +343,7 @@ class Timeline:
         assert order is not None, "only messages of the log are rewritten"  # noqa: S101
         self.ledger.rewrite(self.message(order), message)
         self.rewritten.own()[order] = message
+        self.memo = Memo()
         self.evidence = self.evidence.without(order)
 
     def _take_usage(self, body: UsageReported) -> None:
