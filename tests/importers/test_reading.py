@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from codecs import BOM_UTF8
+
 import pytest
 
 from foveate.errors import LogError
+from foveate.importers.detection import read_sessions
 from foveate.importers.reading import moment
 from foveate.importers.shape import is_lines
 from tests.importers.logs import deep, log_of
@@ -31,6 +35,17 @@ from tests.importers.logs import deep, log_of
 def test_a_log_is_called_by_all_of_its_name_but_the_ending(name: str, stem: str) -> None:
     """Two logs whose names differ behind a dot are two sessions; names that a program always gives say nothing."""
     assert log_of(b"", f"logs/{name}").stem == stem
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_the_sign_of_an_encoding_is_no_part_of_a_log(ending: str) -> None:
+    """Programs of some systems write it before every text."""
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    text = json.dumps(messages) if ending == "json" else "\n".join(map(json.dumps, messages))
+
+    (found,) = read_sessions(log_of(BOM_UTF8 + text.encode(), f"a.{ending}"))
+
+    assert [message.text for message in found.messages] == ["hi", "hello"]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from foveate.wire.format import OPENING, Request
 PIXEL = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 THOUGHT = {"type": "thinking", "thinking": "Two files?", "signature": "c2ln"}
 MARK = {"type": "ephemeral"}
+HOUR = {**MARK, "ttl": "1h"}
 
 
 def use(id: str, name: str = "read", **input: Any) -> dict[str, Any]:
@@ -275,14 +276,42 @@ def test_marks_stand_behind_what_will_be_sent_again() -> None:
 
 def test_recorded_marks_stand_until_the_request_is_rewritten() -> None:
     """A client knows what it wants cached; what a reduction moved is marked where it stands now, in the same way."""
-    hour = {"type": "ephemeral", "ttl": "1h"}
-    messages = read(user([{**text("x"), "cache_control": MARK}, {**PIXEL, "cache_control": hour}]), says("y"))
+    messages = read(user([{**text("x"), "cache_control": HOUR}, {**PIXEL, "cache_control": MARK}]), says("y"))
 
     assert json.dumps(sent(*messages)).count("cache_control") == 2
     assert json.dumps(encode(messages)).count("cache_control") == 2
     rewritten = sent(*messages, marks=(1,), rewritten=True)["messages"]
     assert json.dumps(rewritten).count("cache_control") == 1
-    assert rewritten[1]["content"] == [{**text("y"), "cache_control": hour}]
+    assert rewritten[1]["content"] == [{**text("y"), "cache_control": HOUR}]
+
+
+def test_no_mark_of_foveate_lives_longer_than_one_before_it() -> None:
+    """The provider refuses that; a client's tools may be marked for less than its messages."""
+    messages = read(user([{**text("x"), "cache_control": HOUR}]), says("y"))
+    tool = {"name": "f", "input_schema": {"type": "object"}}
+
+    alone = sent(*messages, system="S", marks=(1,), mark_system=True, rewritten=True)
+    behind = sent(*messages, system="S", tools=({**tool, "cache_control": MARK},), marks=(1,), rewritten=True)
+
+    assert alone["system"] == [{**text("S"), "cache_control": HOUR}]
+    assert alone["messages"][1]["content"] == [{**text("y"), "cache_control": HOUR}]
+    assert behind["messages"][1]["content"] == [{**text("y"), "cache_control": MARK}]
+
+
+@pytest.mark.parametrize(("seconds", "mark"), [(300, MARK), (3_600, HOUR)])
+def test_marks_live_as_long_as_the_rules_say(seconds: int, mark: dict[str, Any]) -> None:
+    """What is predicted and priced is what is asked for; a call is rebuilt with the marks that it was sent with."""
+    cache = foveate.CacheRules(
+        minimum_tokens=1_024, ttl_seconds=seconds, breakpoints=4, lookback_blocks=20, write=2.0, read=0.1
+    )
+    session = foveate.Session(model=foveate.ModelProfile(name="m", window=50_000, cache=cache), system="S")
+    session.append(user("x"))
+    lowered = session.compile().to("anthropic")
+    again = foveate.Session.from_events(foveate.load_events(session.dump())).call(1)
+
+    assert lowered["system"] == [{**text("S"), "cache_control": mark}]
+    assert lowered["messages"][0]["content"] == [{**text("x"), "cache_control": mark}]
+    assert again.to("anthropic") == lowered
 
 
 def test_a_mark_never_stands_on_thinking() -> None:
@@ -525,3 +554,33 @@ def test_only_what_anthropic_can_read_or_fetch_is_sent(media: Media, kind: str) 
     (block,) = sent(Message(id="", role="user", parts=(media,)))["messages"][0]["content"]
 
     assert block["type"] == kind
+
+
+def test_an_error_with_a_block_of_an_unknown_type_stays_one() -> None:
+    """As it came; one with a picture would be refused."""
+    failed = gave("a", [text("no"), {"type": "hologram", "x": 1}], z=1, is_error=True)
+    raws = [user("go"), {"role": "assistant", "content": [use("a")]}, user([failed])]
+    session = foveate.Session()
+    session.extend(raws, format="anthropic")
+
+    sent_as = session.compile().to("anthropic")["messages"]
+    assert sent_as[2]["content"][0].pop("cache_control") == MARK
+    assert sent_as == raws
+    assert anthropic_rules.problems({"messages": raws}) == []
+
+
+def test_a_system_prompt_may_have_a_block_of_an_unknown_type() -> None:
+    """It goes to Anthropic as it came, is counted, and says nothing elsewhere."""
+    system = [text("Be kind."), {"type": "hologram", "x": "y" * 400}]
+    session = foveate.Session(system=system)
+    session.append(user("hi"))
+    view = session.compile()
+
+    lowered = view.to("anthropic")
+
+    assert lowered["system"] == system
+    assert anthropic_rules.problems(lowered) == []
+    assert view.tokens > session_of([user("hi")], system="Be kind.").compile().tokens + 50
+    assert "hologram" not in json.dumps([view.to(name) for name in ("openai", "openai-responses", "gemini")])
+    with pytest.raises(foveate.ConfigError, match="`system` must be text"):
+        foveate.Session(system=system[1:])

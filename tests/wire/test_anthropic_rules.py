@@ -71,6 +71,11 @@ def renamed(payload: Payload, call_id: str) -> None:
     content(payload, 4)[0]["tool_use_id"] = call_id
 
 
+def hour_behind(payload: Payload) -> None:
+    payload["system"][0].update(cache_control={"type": "ephemeral"})
+    content(payload, 0)[0].update(cache_control={"type": "ephemeral", "ttl": "1h"})
+
+
 MUTATIONS: list[tuple[str, str, Mutation]] = [
     ("messages_exist", "no messages", lambda p: p.update(messages=[])),
     ("messages_exist", "no messages", lambda p: p.update(messages="hello")),
@@ -137,6 +142,7 @@ MUTATIONS: list[tuple[str, str, Mutation]] = [
     ("marks_few", "cache marks, of which 4 are allowed", marked_everywhere),
     ("marks_formed", "is not known", lambda p: p["system"][0].update(cache_control={"type": "eternal"})),
     ("marks_formed", "is not known", lambda p: p["system"][0].update(cache_control={"type": "ephemeral", "ttl": "1y"})),
+    ("marks_ordered", "cache mark of an hour behind a shorter one (system", hour_behind),
     (
         "marks_beside_thinking",
         "cache mark on thinking",

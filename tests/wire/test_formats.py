@@ -13,7 +13,7 @@ import foveate
 from foveate import ConfigError, MessageError
 from foveate.log.messages import Message, Text, domestic
 from foveate.wire.format import OPENING, Request
-from foveate.wire.formats import FORMATS, decode_any, format_named
+from foveate.wire.formats import FORMATS, OPENAI, decode_any, format_named
 
 ARGUMENTS = {"path": "a.py"}
 TEXT = '{"path": "a.py"}'
@@ -194,6 +194,31 @@ def test_what_is_no_message_is_refused_with_its_place(name: str, raw: Any, said:
         session.extend([*CONVERSATIONS[name]()[:2], raw])
     assert said in str(error.value)
     assert list(session.messages) == []
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if FORMATS[name].bridge is None])
+@pytest.mark.parametrize("said", [{"content": None}, {"content": None, "refusal": "No."}, {"audio": {"id": "a1"}}])
+def test_a_message_without_content_is_read_behind_any_format(name: str, said: dict[str, Any]) -> None:
+    before = CONVERSATIONS[name]()
+    raws = [*before, {"role": "assistant", **said}]
+    assert OPENAI.encode(decode_any(raws))[-1] == {"role": "assistant", **said}
+
+
+def test_an_unknown_block_of_no_format_goes_to_all_that_it_could_be_of() -> None:
+    """Where nothing tells the format, nothing is dropped; those that have no such blocks get none."""
+    odd = {"type": "hologram", "x": {"b": 1, "a": None}}
+    raws = [
+        {"role": "user", "content": [odd, {"type": "text", "text": "hi"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "t"}, odd]},
+        {"role": "user", "content": "so?"},
+    ]
+    session = foveate.Session()
+    session.extend(raws)
+    view = foveate.Session.from_events(foveate.load_events(session.dump())).compile()
+
+    assert view.to("openai") == raws
+    assert view.to("anthropic")["messages"][:2] == raws[:2]
+    assert "hologram" not in json.dumps([view.to("gemini"), view.to("openai-responses")])
 
 
 def test_an_unknown_format_names_the_known_ones() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.dialogue import call, calls, result, says, session_of, user
 from tests.properties.play import Player, random_ops
 
+import foveate
 from foveate.errors import BudgetError, MessageError
 from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult
 from foveate.wire import openai_chat, openai_responses
@@ -21,6 +22,7 @@ from foveate.wire.gemini_lowering import UNSIGNED, lower
 from foveate.wire.gemini_parts import part_of
 from foveate.wire.gemini_rules import problems
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC"
 PNG = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
 
 
@@ -103,6 +105,24 @@ def test_snake_case_is_read_too() -> None:
     assert lower(Request(messages=tuple(decode([told("go"), said(call), told(answers("f", "x"))], place))))["contents"][
         1
     ] == said({**asks("f", args={"file_path": "x"}), "thoughtSignature": "s"})
+
+
+@pytest.mark.parametrize("name", ["f", "not a name!"])
+def test_a_response_in_snake_case_is_sent_in_camel_case(name: str) -> None:
+    """As the provider's library writes a history: what stands inside of a response, behind it, or comes again."""
+    picture = {"inline_data": {"mime_type": "image/png", "data": PIXEL}}
+    answer = {"function_response": {"id": "c1", "name": name, "response": {"output": "x"}, "parts": [picture]}}
+    asked = {"function_call": {"id": "c1", "name": name, "args": {}}}
+    session = foveate.Session()
+    session.extend([told("hi"), said(asked), told(answer, picture, answer)], format="gemini")
+
+    sent = session.compile().to("gemini")
+
+    assert "_" not in "".join(key for content in sent["contents"] for part in content["parts"] for key in part)
+    assert sent["contents"][2]["parts"][0]["functionResponse"]["parts"] == [
+        {"inlineData": {"mimeType": "image/png", "data": PIXEL}}
+    ]
+    assert not problems(sent)
 
 
 def test_a_content_is_split_by_who_speaks() -> None:

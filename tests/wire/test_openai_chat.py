@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from tests.dialogue import call, calls, result, says, user
 
@@ -280,10 +281,13 @@ def test_functions_of_old_are_calls_with_results() -> None:
 
 
 def test_a_refusal_is_sent_as_what_was_said() -> None:
-    """It stands beside the content, where it would be overlooked."""
+    """As it came beside the content; as a block of it, if Foveate writes the message."""
     raw = {"role": "assistant", "content": None, "refusal": "I cannot."}
+    message = decode(raw)
 
-    assert lower(Request(messages=(decode(raw),)))[0]["content"] == [{"type": "refusal", "refusal": "I cannot."}]
+    assert lower(Request(messages=(message,))) == [raw]
+    message = msgspec.structs.replace(message, extra={})
+    assert lower(Request(messages=(message,)))[0]["content"] == [{"type": "refusal", "refusal": "I cannot."}]
 
 
 def test_parts_are_no_content() -> None:
@@ -345,3 +349,59 @@ def test_a_message_that_only_thought_is_not_sent() -> None:
     messages = (decode(user("hi")), Message(id="", role="assistant", parts=(Thinking(text="hm"),)))
 
     assert lower(Request(messages=messages)) == [user("hi")]
+
+
+ASKED = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{ }"}}
+ANSWERED = {"role": "function", "name": "f", "content": "x"}
+WARP = {"id": "c1", "type": "warp", "warp": {"name": "p", "to": [1]}, "z": None}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"role": "assistant", "audio": {"id": "audio_1"}}],
+        [{"role": "assistant", "content": None, "hologram": {"id": 1}}],
+        [{"content": None, "role": "assistant", "refusal": "No."}],
+        [
+            {"role": "assistant", "content": None, "tool_calls": [WARP]},
+            {"role": "tool", "tool_call_id": "c1", "content": "x"},
+        ],
+        [ASKED, ANSWERED, {"role": "user", "content": "again"}, ASKED, ANSWERED],
+    ],
+)
+def test_what_a_message_says_beside_its_content_goes_out_as_it_came(said: list[dict[str, Any]]) -> None:
+    """What nobody here knows too; other formats do not make words of it."""
+    raws = [{"role": "user", "content": "hi"}, *said, {"role": "user", "content": "so?"}]
+    session = foveate.Session()
+    session.extend(raws, format="openai")
+    view = session.compile()
+
+    assert json.dumps(view.to("openai")) == json.dumps(raws)
+    assert openai_rules.sent_problems(raws) == []
+    for other in ("anthropic", "gemini", "openai-responses"):
+        sent = FORMATS[other].lower(view.request)
+        assert FORMATS[other].problems(sent) == []
+        assert "hologram" not in json.dumps(sent)
+        assert "audio" not in json.dumps(sent)
+
+
+def test_of_a_sound_in_an_answer_only_its_id_is_sent() -> None:
+    """The provider has the bytes, and refuses them."""
+    sound = {"id": "audio_1", "data": "AAAA", "transcript": "Hello.", "expires_at": 1}
+    session = foveate.Session()
+    session.extend([{"role": "user", "content": "hi"}, {"role": "assistant", "content": None, "audio": sound}])
+
+    assert session.compile().to("openai")[1] == {"role": "assistant", "content": None, "audio": {"id": "audio_1"}}
+
+
+def test_a_call_from_before_there_were_tools_is_a_tools_where_its_answer_is_not_as_it_came() -> None:
+    """Question and answer are both in the old form, or both in the new one."""
+    asked, answered = decode(ASKED), decode(ANSWERED)
+
+    for pair in (
+        (asked, msgspec.structs.replace(answered, extra={})),
+        (msgspec.structs.replace(asked, extra={}), answered),
+    ):
+        sent = lower(Request(messages=pair))
+        assert [message["role"] for message in sent] == ["assistant", "tool"]
+        assert openai_rules.sent_problems(sent) == []

@@ -78,6 +78,16 @@ MUTATIONS: list[tuple[str, str, Mutation]] = [
     ("results_called", "result 'x' without its call", lambda p: p.append(result("x", "?"))),
     ("results_single", "second result for 'c'", lambda p: p.insert(9, dict(p[8]))),
     (
+        "functions_answered",
+        "the function 'f' is not both called and answered",
+        lambda p: p.append({"role": "function", "name": "f", "content": "x"}),
+    ),
+    (
+        "functions_answered",
+        "the function 'f' is not both called and answered",
+        lambda p: p[9].update(function_call={"name": "f", "arguments": "{}"}),
+    ),
+    (
         "call_ids_allowed",
         "is not allowed",
         lambda p: (third(p).update(id="x" * 41), p[8].update(tool_call_id="x" * 41)),

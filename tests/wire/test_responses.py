@@ -7,6 +7,7 @@ import os
 import random
 from typing import Any
 
+import msgspec
 import pytest
 from bench.logs import data_root
 from hypothesis import example, given, settings
@@ -224,14 +225,48 @@ def test_without_reasoning_ids_are_left_out(items: list[dict[str, Any]]) -> None
 
 
 def test_what_the_provider_ran_is_sent_where_no_model_reasons() -> None:
-    """Other models run tools too; the same item is not sent twice, and a large one is said in words."""
+    """Other models run tools too; the same item is not sent twice, and of a reduced message a large one is words."""
     large = {**SEARCH, "id": "ws_2", "action": {"type": "search", "query": "q" * 50_000}}
-    sent = lower(Request(messages=tuple(decode([told("go"), SEARCH, SEARCH, large, said("x")], place))))
+    asked, ran = decode([told("go"), SEARCH, SEARCH, large, said("x")], place)
+    sent = lower(Request(messages=(asked, msgspec.structs.replace(ran, extra={}))))
 
     assert sent["input"][1] == SEARCH
-    assert [item["type"] for item in sent["input"]] == ["message", "web_search_call", "message", "message", "message"]
+    assert [item["type"] for item in sent["input"]] == ["message", "web_search_call", "message", "message"]
     assert len(json.dumps(sent)) < 6_000
     assert not problems(sent)
+
+
+PAINTED = {"type": "image_generation_call", "id": "ig_1", "result": "AAAA", "status": "completed"}
+FETCHED = {
+    "type": "mcp_call",
+    "id": "mcp_1",
+    "server_label": "s",
+    "name": "n",
+    "arguments": "{}",
+    "error": None,
+    "z": 1,
+}
+UNHEARD = {"type": "hologram_call", "id": "h_1", "z": 1}
+ANSWERED = said("found", id="msg_1", status="completed", phase="unheard of")
+
+
+@pytest.mark.parametrize("run", [SEARCH, PAINTED, FETCHED, UNHEARD])
+def test_a_message_with_what_the_provider_ran_goes_out_as_it_came(run: dict[str, Any]) -> None:
+    """Also where no model reasons; the same item again is not sent again, and leaves no words behind."""
+    items = [told("go"), run, SEARCH, ANSWERED, CALL, OUTPUT, told("and?")]
+    once = [items[0], run, *([] if run is SEARCH else [SEARCH]), *items[3:]]
+
+    for came in (once, [*once[:2], run, *once[2:]], [*once, run]):
+        assert session_of(came).compile().to("openai-responses")["input"] == once
+
+
+@pytest.mark.parametrize("reasoned", [[], [REASONING]])
+def test_an_item_of_an_unknown_type_is_nobodys_words(reasoned: list[dict[str, Any]]) -> None:
+    view = session_of([told("go"), *reasoned, UNHEARD, said("x"), told("y")]).compile()
+
+    assert UNHEARD in view.to("openai-responses")["input"]
+    for format in ("openai", "anthropic", "gemini"):
+        assert "hologram" not in json.dumps(view.to(format))
 
 
 RAN = {
@@ -690,3 +725,13 @@ def test_recorded_items_survive_and_compile() -> None:
         for budget in (8_000, 32_000) if items else ():
             assert problems(session_of(items, budget=budget).compile().to("openai-responses")) == []
     assert count > 1_000
+
+
+def test_an_id_of_the_users_is_sent_once() -> None:
+    """The provider refuses a second one; what stands under it is said all the same."""
+    raws = [{**told("a"), "id": "msg_u"}, said("x"), {**told("b"), "id": "msg_u"}]
+
+    sent = session_of(raws).compile().to("openai-responses")
+
+    assert sent["input"] == [*raws[:2], told("b")]
+    assert not problems(sent)

@@ -65,6 +65,29 @@ def test_what_a_provider_runs_goes_to_it_alone(tool: dict[str, Any], owner: Any)
 
 
 @pytest.mark.parametrize(
+    ("tool", "owners"),
+    [
+        ({"type": "newtool_2099", "name": "x"}, (anthropic_tools, responses_tools)),
+        ({"type": "next_years", "q": 1}, (anthropic_tools, responses_tools)),
+        ({"newThing": {"a": 1}}, (gemini_tools,)),
+        ({"mcpServers": []}, (gemini_tools,)),
+    ],
+)
+def test_a_tool_of_an_unknown_kind_is_never_dropped(tool: dict[str, Any], owners: tuple[Any, ...]) -> None:
+    """It goes as it came to whoever writes tools so; to ask another provider without it needs a decision."""
+    refuse_unknown([tool])
+
+    for write in (anthropic_tools, responses_tools, gemini_tools):
+        if write in owners:
+            assert write([tool]) == [tool]
+        else:
+            with pytest.raises(ConfigError, match="is of a kind that cannot be sent to '"):
+                write([tool])
+    # As 0.1 sent it.
+    assert anthropic_tools([tool], anew=True) == gemini_tools([tool], anew=True) == []
+
+
+@pytest.mark.parametrize(
     ("tool", "owner"),
     [
         ({"type": "next_years", "name": "read", "parameters": SCHEMA, "more": 1}, responses_tools),
@@ -194,7 +217,8 @@ ANYTHING = st.recursive(
 
 @given(st.lists(st.dictionaries(WORDS, ANYTHING, max_size=4), max_size=3))
 def test_any_tools_can_be_written(tools: list[dict[str, Any]]) -> None:
-    """Never an error when a request is made, and every name once."""
+    """Never an error when a request is made of kinds that are known, and every name once."""
+    tools = [tool for tool in tools if all(one.known for one in declared(tool))]
     for write in (anthropic_tools, responses_tools):
         names = [one["name"] for one in write(tools) if "name" in one]
         assert len(names) == len(set(map(str, names)))

@@ -240,6 +240,8 @@ class CompiledContext:
             response_format=framing.response_format,
             marks=self.breakpoints,
             mark_system=self.cache.breakpoints > 0,
+            # 0.1 sent marks without their time to live.
+            mark_seconds=0 if self.wire == 1 else self.cache.ttl_seconds,
             opens_empty=self._is_of_0_1,
             rewritten=any(not item.is_unreduced for item in self.items),
             wire=self.wire,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from foveate.log.sections import CacheTier, ContextSection
 from foveate.log.state import AgentState
 from foveate.log.text import encodable
 from foveate.views.projection import SentPrefix
+from foveate.wire.anthropic_rules import is_of_unknown_type
 
 _encode = msgspec.json.Encoder().encode
 
@@ -54,10 +56,11 @@ def framing_of(state: AgentState, counter: TokenCounter, known: SentPrefix | Non
     before = _sections(state.sections, "stable")
     after = _sections(state.sections, "volatile")
     tools, form = context.tools, context.response_format
-    if known is not None and _is_base_of(known, system, tools, form):
+    counted = _counted(system, context.forms)
+    if known is not None and counted == system and _is_base_of(known, system, tools, form):
         base = known.framing_tokens
     else:
-        base = framing_tokens(counter, system=system, tools=tools, response_format=form)
+        base = framing_tokens(counter, system=counted, tools=tools, response_format=form)
     fixed = base + sum(map(count, before))
     return Framing(
         system=system,
@@ -81,7 +84,8 @@ def _overridden(context: AgentContext, messages: tuple[Message, ...], counter: T
 def framing_around(messages: tuple[Message, ...], around: FramingSet, counter: TokenCounter) -> Framing:
     """The framing of a request that has no items, only messages that are sent as they are."""
     system, tools, form = around.system, around.tools, around.response_format
-    base = framing_tokens(counter, system=system, tools=tools, response_format=form)
+    counted = _counted(system, around.forms)
+    base = framing_tokens(counter, system=counted, tools=tools, response_format=form)
     tokens = base + sum(message_tokens(message, counter) for message in messages)
     return Framing(
         system=system,
@@ -94,6 +98,12 @@ def framing_around(messages: tuple[Message, ...], around: FramingSet, counter: T
         fixed=tokens,
         tokens=tokens,
     )
+
+
+def _counted(system: str | None, forms: Mapping[str, Any]) -> str | None:
+    """What is sent of a system prompt: its text, and blocks of unknown types, which have none."""
+    opaque = [block for block in forms.get("anthropic", ()) if is_of_unknown_type(block)]
+    return "\n".join(filter(None, (system, _encode(opaque).decode()))) if opaque else system
 
 
 def _is_base_of(

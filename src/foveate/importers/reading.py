@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -198,6 +199,9 @@ class Recorded:
         if (size := self.file.tell()) > self.limits.size:
             self.fail(0, self.limits.refusal(size))
         self.file.seek(0)
+        # Some programs begin a file with the sign of its encoding, which is no JSON.
+        if self.file.read(len(BOM_UTF8)) != BOM_UTF8:
+            self.file.seek(0)
         self.read = 0
 
     def _density(self, data: bytes) -> str:

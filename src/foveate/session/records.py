@@ -32,6 +32,7 @@ from foveate.log.sections import ContextSection, contain_section
 from foveate.log.state import AgentState
 from foveate.log.text import encodable, own_copy
 from foveate.views.projection import Projection, numbered
+from foveate.wire.anthropic_rules import is_of_unknown_type
 from foveate.wire.formats import decode_any
 from foveate.wire.tools import refuse_unknown
 
@@ -88,9 +89,10 @@ def prompt(system: SystemPrompt | None) -> Prompt:
             form, parts = "anthropic", list[object](given)
         case _:
             form, parts = "", []
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    known = [part for part in parts if form != "anthropic" or not is_of_unknown_type(part)]
+    texts = [part.get("text") for part in known if isinstance(part, Mapping)]
     said = [text for text in texts if isinstance(text, str) and text.strip()]
-    if len(said) != len(parts) or (not said and form != "anthropic"):
+    if len(said) != len(known) or (not said and (form != "anthropic" or parts)):
         raise ConfigError(
             f"`system` must be text, blocks of text, or an instruction with parts of text, got {system!r:.200}"
         )

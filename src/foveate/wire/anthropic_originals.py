@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -22,6 +22,8 @@ _FOR_FOVEATE: Final = ("pinned",)
 _NOTES: Final = frozenset(f"@{name}" for name in NOTES)
 
 Block = dict[str, Any]
+# What a result may show that is no error.
+_NO_ERRORS: Final = frozenset({"image", "document", "search_result", "tool_reference"})
 Marks = dict[str, Any]
 """Cache marks by the block that they stand on: "2" is the third of a message, "2.0" the first inside of it."""
 Noted = TypeVar("Noted", bound=Part)
@@ -131,6 +133,11 @@ def is_source(block: str, source: object) -> bool:
             return False
 
 
+def may_fail(content: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether blocks may be the content of an error: text, and what nobody here knows."""
+    return bool(content) and not any(block.get("type") in _NO_ERRORS for block in content)
+
+
 def _is_answer(block: Mapping[str, Any]) -> bool:
     """Whether a result says what it may: an error only text, and no text that is blank."""
     content = block.get("content")
@@ -138,7 +145,7 @@ def _is_answer(block: Mapping[str, Any]) -> bool:
     if not isinstance(content, list):
         return not failed or _says(content)
     known = [one for one in content if isinstance(one, Mapping)]
-    if failed and not (known and all(one.get("type") == "text" for one in known)):
+    if failed and not may_fail(known):
         return False
     return len(known) == len(content) and all(is_acceptable(one, "user") for one in known)
 

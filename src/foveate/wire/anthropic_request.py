@@ -15,13 +15,14 @@ from typing import Any, Final
 
 from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from foveate.wire.anthropic_blocks import FORMAT, is_signed, note, result_pieces, wire_fields
-from foveate.wire.anthropic_marks import is_marked, mark_messages, mark_opening
+from foveate.wire.anthropic_marks import chosen_mark, is_marked, mark_messages, mark_opening, no_longer_than
 from foveate.wire.anthropic_originals import (
     blocks_as_they_came,
     came_together,
     in_form,
     is_acceptable,
     is_original,
+    may_fail,
     sent_fields,
 )
 from foveate.wire.attachments import fetched, held, inline, left_out, shown_kind, words
@@ -50,10 +51,11 @@ def lower(request: Request) -> dict[str, Any]:
     # A client that marks its messages knows what it wants cached, until they are rewritten.
     ours = request.rewritten or not is_marked(contents)
     system = _system(request, said[:leading])
-    wanted = request.mark_system or any(mark < leading for mark in request.marks)
-    left = mark_opening(system, tools, wanted=wanted and ours and FORMAT not in request.forms)
+    wanted = request.mark_system or any(index < leading for index in request.marks)
+    mark = chosen_mark(contents, request.mark_seconds)
+    left = mark_opening(system, tools, mark if wanted and ours and FORMAT not in request.forms else None)
     marked = [ends[index] for index in sorted({*request.marks}) if index in ends]
-    mark_messages(contents, marked, left, rewritten=request.rewritten)
+    mark_messages(contents, marked, left, no_longer_than(mark, [*tools, *system]), rewritten=request.rewritten)
     sent: dict[str, Any] = {"messages": [turn.as_sent() for turn in turns]}
     if system:
         sent["system"] = system if FORMAT in request.forms else plainest(system)
@@ -260,7 +262,7 @@ def _result(result: ToolResult, error: bool, spelled: Spelling) -> Block:
     if content:
         block["content"] = content
     # An error may only say text; an image says more than the flag.
-    return {**block, "is_error": True} if error and all(one["type"] == "text" for one in content) else block
+    return {**block, "is_error": True} if error and may_fail(content) else block
 
 
 def _titles(extra: dict[str, Any]) -> dict[str, str]:

@@ -13,7 +13,7 @@ turn, each result has its call right before it, once, and results come first; a 
 error has text and nothing else; definitions have an allowed name that no other has, and a schema.
 
 Around them: the system prompt is text that is not blank; cache marks are well formed, at most four over system prompt,
-tools and messages together, and never on thinking.
+tools and messages together, none that lives longer behind one that lives shorter, and never on thinking.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from foveate.wire.anthropic_marks import MOST_MARKS
-from foveate.wire.anthropic_originals import is_source
+from foveate.wire.anthropic_marks import MARK, MOST_MARKS, is_for_an_hour
+from foveate.wire.anthropic_originals import is_source, may_fail
 from foveate.wire.names import ANTHROPIC_IDS, ANTHROPIC_NAMES
 
 Block = Mapping[str, Any]
@@ -220,15 +220,26 @@ def errors_say_text(sent: Sent) -> Iterator[str]:
     for turn in sent.turns:
         for place, block in turn.of("tool_result"):
             content = _inner(place, block)
-            if block.get("is_error") and not (content and all(one.get("type") == "text" for _, one in content)):
+            if block.get("is_error") and not may_fail([one for _, one in content]):
                 yield f"{place}: an error must have text and nothing else"
 
 
 def system_says_something(sent: Sent) -> Iterator[str]:
     if "system" in sent.payload:
         blocks = _blocks("system", sent.payload["system"])
-        if not blocks or any(block.get("type") != "text" or not _says(block.get("text")) for _, block in blocks):
+        if not blocks or not all(_may_instruct(block) for _, block in blocks):
             yield "system: must be text that is not blank"
+
+
+def _may_instruct(block: Block) -> bool:
+    """Whether a block may stand in the system prompt."""
+    return _says(block.get("text")) if block.get("type") == "text" else is_of_unknown_type(block)
+
+
+def is_of_unknown_type(block: object) -> bool:
+    """Whether a block is of a type that nobody here knows: it is opaque, and taken."""
+    kind = block.get("type") if isinstance(block, Mapping) else None
+    return isinstance(kind, str) and bool(kind) and kind not in _SIDES
 
 
 def tools_defined(sent: Sent) -> Iterator[str]:
@@ -264,6 +275,15 @@ def marks_formed(sent: Sent) -> Iterator[str]:
             or mark.get("ttl", "5m") not in ("5m", "1h")
         ):
             yield f"{place}: cache mark {mark!r:.80} is not known"
+
+
+def marks_ordered(sent: Sent) -> Iterator[str]:
+    short = ""
+    for place, block in _markable(sent):
+        if MARK in block and is_for_an_hour(block[MARK]) and short:
+            yield f"{place}: cache mark of an hour behind a shorter one ({short})"
+        elif MARK in block and not is_for_an_hour(block[MARK]):
+            short = place
 
 
 def marks_beside_thinking(sent: Sent) -> Iterator[str]:
@@ -303,6 +323,7 @@ RULES: Final[tuple[Rule, ...]] = (
     tools_unique,
     marks_few,
     marks_formed,
+    marks_ordered,
     marks_beside_thinking,
 )
 
@@ -366,8 +387,9 @@ def _objects(value: object) -> list[Block]:
 
 
 def _markable(sent: Sent) -> Iterator[tuple[str, Block]]:
-    yield from _blocks("system", sent.payload.get("system"))
+    """Whatever may have a cache mark, in the order in which the provider caches it."""
     yield from _tools(sent)
+    yield from _blocks("system", sent.payload.get("system"))
     for turn in sent.turns:
         for place, block in turn.blocks:
             yield place, block

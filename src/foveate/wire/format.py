@@ -26,10 +26,10 @@ class Request:
     """What is to be sent, before any format.
 
     `marks` are indices into `messages` behind which a provider that wants cache marks gets one; `mark_system` asks for
-    one behind the system prompt. A request without messages is refused where a provider needs some; only one that 0.1
-    recorded, which then sent `OPENING`, still `opens_empty`. `forms` has the system prompt as it was given by the name
-    of the format it was given in, if that was more than text. Of a request that is not `rewritten` nothing was reduced;
-    `wire` 1 is one that 0.1 recorded.
+    one behind the system prompt, and `mark_seconds` says how long they are to live. A request without messages is
+    refused where a provider needs some; only one that 0.1 recorded, which then sent `OPENING`, still `opens_empty`.
+    `forms` has the system prompt as it was given by the name of the format it was given in, if that was more than text.
+    Of a request that is not `rewritten` nothing was reduced; `wire` 1 is one that 0.1 recorded.
     """
 
     messages: tuple[Message, ...]
@@ -38,6 +38,7 @@ class Request:
     response_format: dict[str, Any] | None = None
     marks: tuple[int, ...] = ()
     mark_system: bool = False
+    mark_seconds: int = 300
     opens_empty: bool = False
     forms: Mapping[str, Any] = field(default_factory=dict[str, Any])
     rewritten: bool = False

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import ConfigError, MessageError
-from foveate.log.messages import Message, foreign_fields
+from foveate.log.messages import Message, Opaque, Part, foreign_fields
 from foveate.wire import (
     anthropic,
     anthropic_request,
@@ -35,6 +35,8 @@ from foveate.wire import (
     responses_rules,
 )
 from foveate.wire.format import Bridge, Format, apart
+from foveate.wire.opaque import ALSO
+from foveate.wire.openai_blocks import KNOWN_TYPES
 
 _BRIDGES: Final = "foveate.bridges"
 
@@ -194,23 +196,31 @@ def _common(raw: object, where: str) -> Message:
     for format in others:
         (other,) = format.decode([raw], lambda _: where)
         pairs = zip(message.parts, other.parts, strict=True)
-        parts = tuple(msgspec.structs.replace(one, extra={**its.extra, **one.extra}) for one, its in pairs)
+        parts = tuple(
+            msgspec.structs.replace(one, extra={**its.extra, **one.extra, **_also(one, format)}) for one, its in pairs
+        )
         message = msgspec.structs.replace(message, parts=parts, extra={**other.extra, **message.extra})
     return message
 
 
+def _also(part: Part, format: Format) -> dict[str, Any]:
+    return {ALSO: [format.name]} if isinstance(part, Opaque) else {}
+
+
 def _is_common(raw: Mapping[str, Any]) -> bool:
-    """Whether a message says no more than a role and texts, which several formats write alike."""
+    """Whether a message says no more than a role, texts and what nobody knows, which several formats write alike."""
     content = raw.get("content")
     if not _has_role(raw) or set(raw) != {"role", "content"}:
         return False
-    return isinstance(content, str) or (isinstance(content, list) and all(map(_is_plain_text, content)))
+    return isinstance(content, str) or (isinstance(content, list) and all(map(_is_common_block, content)))
 
 
-def _is_plain_text(block: object) -> bool:
+def _is_common_block(block: object) -> bool:
     match block:
         case {"type": "text", "text": str(), **more}:
             return more.keys() <= {"cache_control"}
+        case {"type": str() as kind}:
+            return kind not in KNOWN_TYPES and anthropic_rules.is_of_unknown_type(block)
         case _:
             return False
 

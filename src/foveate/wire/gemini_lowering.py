@@ -23,7 +23,7 @@ from foveate.wire.attachments import fetched, held, left_out, takes, type_of
 from foveate.wire.data_uri import is_base64, kind_of
 from foveate.wire.format import OPENING, Request, opening_of_nothing
 from foveate.wire.gemini import is_original, shell_of
-from foveate.wire.gemini_originals import part_as_it_came, parts_behind, response_as_it_came
+from foveate.wire.gemini_originals import in_camel_case, part_as_it_came, parts_behind, response_as_it_came
 from foveate.wire.gemini_parts import NAME, RUN, call_of, echo_of, given_id, part_of, response_of, signature_of
 from foveate.wire.names import ANY, GEMINI_NAMES, spelling
 from foveate.wire.opaque import without_alien
@@ -235,12 +235,12 @@ def _original_parts(message: Message, lowering: _Lowering) -> list[dict[str, Any
     result = message.result
     if result is not None:
         failed = message.extra.get("is_error") is True
-        part = response_as_it_came(result, None, failed=failed)
+        part = in_camel_case(response_as_it_came(result, None, failed=failed))
         name = lowering.names[lowering.calls[result.call_id].name] if result.call_id in lowering.calls else None
         inner = part.get("functionResponse")
         if not isinstance(inner, dict) or not all(is_acceptable(part_of(one) or {}) for one in result.attachments):
             return _response_parts(message, lowering)
-        return [_renamed(one, name or inner["name"]) for one in (part, *(raw for _, raw in parts_behind(result)))]
+        return [_renamed(one, name or inner["name"]) for one in (part, *_behind(result))]
     parts: list[dict[str, Any]] = []
     for one in message.parts:
         raw = part_as_it_came(one, role)
@@ -253,6 +253,10 @@ def _original_parts(message: Message, lowering: _Lowering) -> list[dict[str, Any
         elif (made := _said(one, [*message.calls], lowering) if role == "assistant" else _told(one)) is not None:
             parts.append(made)
     return parts
+
+
+def _behind(result: ToolResult) -> list[dict[str, Any]]:
+    return [in_camel_case(raw) for _, raw in parts_behind(result)]
 
 
 def _renamed(part: dict[str, Any], name: str) -> dict[str, Any]:
@@ -270,7 +274,7 @@ def _repeated(raw: dict[str, Any], lowering: _Lowering) -> dict[str, Any] | None
     answer, call = lowering.answers.get(call_id), lowering.calls.get(call_id)
     if answer is None or call is None or not is_original(answer):
         return None
-    return _renamed(raw, lowering.names[call.name])
+    return _renamed(in_camel_case(raw), lowering.names[call.name])
 
 
 def is_acceptable(raw: Mapping[str, Any]) -> bool:
@@ -331,7 +335,7 @@ def _is_named(call: ToolCall) -> bool:
 def _response(call: ToolCall, message: Message, lowering: _Lowering) -> dict[str, Any]:
     result = message.result or ToolResult(call_id=call.id, text="")
     if is_original(message) and all(is_acceptable(part_of(one) or {}) for one in result.attachments):
-        part = response_as_it_came(result, call.name, failed=message.extra.get("is_error") is True)
+        part = in_camel_case(response_as_it_came(result, call.name, failed=message.extra.get("is_error") is True))
         return {**part, "functionResponse": {**part["functionResponse"], "name": lowering.names[call.name]}}
     named = {"id": call.id} if _is_named(call) else {}
     response = response_of(result, failed=message.extra.get("is_error") is True)
@@ -343,7 +347,7 @@ def _attached(message: Message) -> list[dict[str, Any]]:
     if result is None:
         return []
     if is_original(message) and all(is_acceptable(part_of(one) or {}) for one in result.attachments):
-        return [raw for one, raw in parts_behind(result) if isinstance(one, Media)]
+        return [in_camel_case(raw) for one, raw in parts_behind(result) if isinstance(one, Media)]
     return [_media(one) for one in result.attachments]
 
 

@@ -66,6 +66,17 @@ def response_as_it_came(result: ToolResult, name: str | None, *, failed: bool) -
     return rewritten(_response(result, name, failed=failed), kept)
 
 
+def in_camel_case(part: dict[str, Any]) -> dict[str, Any]:
+    """A part that came as libraries spell it, as the provider does; any other as it is."""
+    if not any("_" in key for key in part):
+        return part
+    part = camel(part, "original")
+    inner = part.get("functionResponse")
+    if isinstance(inner, dict) and isinstance(inner.get("parts"), list):
+        part["functionResponse"] = {**inner, "parts": [camel(one, "original") for one in inner["parts"]]}
+    return part
+
+
 def _response(result: ToolResult, name: str | None, *, failed: bool) -> dict[str, Any]:
     kept = fields_of(result.extra, NAME)
     answer: dict[str, Any] = {} if kept.get("minted") is True else {"id": result.call_id}

@@ -9,6 +9,8 @@ import msgspec
 
 from foveate.log.messages import Media, Message, Opaque, Part, Text, ToolResult
 
+ALSO: Final = "also"
+"""Notes the further formats that an opaque part could have come in."""
 _TELLING: Final = frozenset(
     {"title", "context", "source", "url", "text", "name", "query", "stdout", "stderr", "error_code", "file_id"}
 )
@@ -36,17 +38,22 @@ def without_alien_parts(message: Message, format: str) -> Message:
 def _holds_alien(part: Part, format: str) -> bool:
     if isinstance(part, ToolResult):
         return any(_holds_alien(one, format) for one in part.media)
-    return isinstance(part, Opaque) and part.format != format
+    return isinstance(part, Opaque) and _is_alien(part, format)
+
+
+def _is_alien(part: Opaque, format: str) -> bool:
+    """Whether a part came in another format than one; where nothing told which it was, it came in several."""
+    return part.format != format and format not in part.extra.get(ALSO, ())
 
 
 def _spoken(part: Part, message: Message, format: str) -> Iterator[Part]:
     match part:
         case ToolResult(media=media, text=text) if _holds_alien(part, format):
-            alien = [one for one in media if isinstance(one, Opaque) and one.format != format]
+            alien = [one for one in media if isinstance(one, Opaque) and _is_alien(one, format)]
             texts = [*([text] if text else []), *(shown for one in alien if (shown := _words(one)))]
             kept = tuple(one for one in media if isinstance(one, Media) or one not in alien)
             yield msgspec.structs.replace(part, text="\n".join(texts), media=kept)
-        case Opaque() if part.format != format:
+        case Opaque() if _is_alien(part, format):
             # Instructions to one provider's machinery mean nothing to another's.
             if message.role != "system" and (words := _words(part)):
                 yield Text(text=words)

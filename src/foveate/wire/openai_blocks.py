@@ -17,7 +17,7 @@ from foveate.wire.pieces import Piece
 
 FORMAT: Final = "openai"
 _NONE: Final[frozenset[str]] = frozenset()
-_KNOWN_TYPES: Final = frozenset({"text", "input_text", "output_text", "refusal", "image_url"})
+KNOWN_TYPES: Final = frozenset({"text", "input_text", "output_text", "refusal", "image_url", "file", "input_audio"})
 SOUNDS: Final = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -108,7 +108,7 @@ def _part(block: object, where: str) -> Piece:
             return _file(rest(more, _NONE, where))
         case {"type": "input_audio", **more}:
             return _sound(rest(more, _NONE, where))
-        case {"type": str() as kind, **more} if kind and kind not in _KNOWN_TYPES:
+        case {"type": str() as kind, **more} if kind and kind not in KNOWN_TYPES:
             return Opaque(format=FORMAT, raw={"type": encodable(kind), **rest(more, _NONE, where)})
         case {"type": kind}:
             raise MessageError(f"{where}: a block of the `type` {kind!r:.80} does not have what that type needs")

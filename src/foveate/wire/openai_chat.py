@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 
@@ -25,6 +25,7 @@ from foveate.log.messages import (
     ToolResult,
     fields_of,
     foreign,
+    has_content,
 )
 from foveate.log.text import encodable
 from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest
@@ -52,6 +53,20 @@ _ROLES: Final[dict[str, Role]] = {
 }
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "id"})
 FOR_FOVEATE: Final = ("is_error", "pinned")
+VENDORS: Final = frozenset(
+    {
+        "reasoning_content",
+        "reasoning",
+        "reasoning_details",
+        "cache_control",
+        "provider_specific_fields",
+        "extra_content",
+    }
+)
+"""What other servers than OpenAI's send and want back."""
+_NOT_SAID: Final = (
+    VENDORS | _KNOWN | {*FOR_FOVEATE, "name", "refusal", "annotations", "function_call", "parsed", "tool_call_id"}
+)
 _LEGACY: Final = "function_call"
 _BESIDE: Final = "beside"
 _NONE: Final[frozenset[str]] = frozenset()
@@ -66,6 +81,9 @@ def recognises(raw: object) -> bool:
     if isinstance(raw.get(_LEGACY), Mapping) or (raw.get("role") == "function" and "parts" not in raw):
         return "role" in raw
     content = raw.get("content")
+    if content is None and raw.get("role") == "assistant":
+        # No other format has roles and leaves the content out; an item of Responses says its type.
+        return not {"type", "parts", "data", "kind"} & raw.keys()
     return "role" in raw and isinstance(content, list | tuple) and any(is_telling(block) for block in content)
 
 
@@ -106,13 +124,35 @@ def _decoded(raw: Mapping[str, Any], where: str) -> Message:
     if role == "developer":
         extra["role"] = role
     parts = _tool_parts(raw, where) if _ROLES[role] == "tool" else _said_parts(raw, role, where)
+    if role == "assistant" and not any(map(has_content, parts)) and (unknown := unknown_fields(raw)):
+        # All that the message says: a sound that the provider keeps, or what nobody here knows.
+        said = rest({key: raw[key] for key in unknown}, _NONE, where)
+        parts = (*parts, Opaque(format=FORMAT, raw=said, extra={"whole": True}))
+        extra = extra_of(rest(raw, known | said.keys(), where), **noted)
     meta = MessageMeta(pinned=raw.get("pinned") is True)
     return Message(id="", role=_ROLES[role], parts=parts, meta=meta, extra=extra)
+
+
+def unknown_fields(raw: Mapping[str, Any]) -> list[str]:
+    """The fields by which a message says something beside its content and its calls."""
+    return [str(key) for key, value in raw.items() if value is not None and value != [] and key not in _NOT_SAID]
+
+
+def is_whole(part: Part) -> TypeGuard[Opaque]:
+    """Whether a part is fields of a message, and no block in it."""
+    return isinstance(part, Opaque) and part.extra.get("whole") is True
 
 
 def is_original(message: Message) -> bool:
     """Whether a message is as it came from this format: what a pass reduced has lost its notes."""
     return "form" in fields_of(message.extra, FORMAT)
+
+
+def is_legacy(message: Message) -> bool:
+    """Whether a message calls a function, or is what it gave, as was usual before there were tools."""
+    if message.result is not None:
+        return fields_of(message.extra, FORMAT).get("role") == "function"
+    return any(fields_of(call.extra, FORMAT).get(_LEGACY) for call in message.calls)
 
 
 def encode(message: Message) -> dict[str, Any]:
@@ -144,6 +184,9 @@ def _encoded(message: Message) -> dict[str, Any]:
             return {"role": "function", "content": _result(result), **fields}
         return {"role": "tool", "tool_call_id": result.call_id, "content": _result(result), **fields}
     beside = [part for part in message.parts if isinstance(part, Text) and part.extra and _is_beside(part)]
+    for part in message.parts:
+        if is_whole(part):
+            fields = {**part.raw, **fields}
     all_calls = message.calls
     content = _content(message, given.get("form"), beside, all_calls)
     out: dict[str, Any] = {"role": message.role, "content": content}
@@ -184,7 +227,19 @@ def _wire_extra(message: Message) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key not in FOR_FOVEATE} if fields else fields
 
 
+def call_of_unknown_type(call: ToolCall) -> dict[str, Any] | None:
+    """A call of a type that nobody knows as it came, under its id by now; None if it asks for something else by now."""
+    raw = fields_of(call.extra, FORMAT).get("unknown")
+    if not isinstance(raw, dict):
+        return None
+    asked = raw.get(raw["type"])
+    same = arguments_text({} if asked is None else asked, "call") == call.arguments
+    return {**raw, "id": call.id} if same else None
+
+
 def _encoded_call(call: ToolCall) -> dict[str, Any]:
+    if (unknown := call_of_unknown_type(call)) is not None:
+        return unknown
     ours = fields_of(call.extra, FORMAT)
     text = custom_input(call)
     if text is not None:
@@ -210,7 +265,11 @@ def _form(raw: Mapping[str, Any]) -> str:
 
 def _content(message: Message, form: object, beside: Sequence[Text], calls: Sequence[ToolCall]) -> Any:
     """The content of a message without what stood `beside` it."""
-    shown = [part for part in message.parts if isinstance(part, Text | Media | Opaque) and part not in beside]
+    shown = [
+        part
+        for part in message.parts
+        if isinstance(part, Text | Media | Opaque) and part not in beside and not is_whole(part)
+    ]
     if form == "blocks":
         return [block_of(part) for part in shown]
     if not shown and form == "null":
@@ -248,14 +307,14 @@ def _said_parts(raw: Mapping[str, Any], role: str, where: str) -> tuple[Part, ..
     if (refusal := _refused(raw)) is not None:
         parts.append(Text(text=encodable(refusal), extra=foreign(FORMAT, {"refusal": _BESIDE})))
     parts += [_call(call, f"{where}, tool call {index}") for index, call in enumerate(calls or ())]
-    if _is_legacy(raw):
+    if _has_legacy_call(raw):
         parts.append(_legacy_call(mapping(raw[_LEGACY], f"{where}, `{_LEGACY}`"), f"{where}, `{_LEGACY}`"))
     return tuple(parts)
 
 
 def _read_of_assistant(raw: Mapping[str, Any]) -> frozenset[str]:
     """The fields that are read of a response, and of no other message."""
-    fields = {_LEGACY} if _is_legacy(raw) else set[str]()
+    fields = {_LEGACY} if _has_legacy_call(raw) else set[str]()
     return frozenset(fields | {"refusal"} if _refused(raw) else fields)
 
 
@@ -265,7 +324,7 @@ def _refused(raw: Mapping[str, Any]) -> str | None:
     return refusal if isinstance(refusal, str) and refusal.strip() else None
 
 
-def _is_legacy(raw: Mapping[str, Any]) -> bool:
+def _has_legacy_call(raw: Mapping[str, Any]) -> bool:
     """Whether a response calls a function as was usual before there were tools."""
     return raw.get(_LEGACY) is not None
 
@@ -298,6 +357,12 @@ def _call(raw: object, where: str) -> ToolCall:
             more = rest(others, _NONE, where)
             fields = rest(raw, frozenset({"id", "type", "function"}), where)
             extra = extra_of(fields, **({"function": more} if more else {}))
+        case {"type": str() as kind} if kind not in ("", "function", "custom"):
+            asked = raw.get(kind)
+            named = asked.get("name") if isinstance(asked, Mapping) else None
+            name = named if isinstance(named, str) and named else kind
+            arguments = arguments_text({} if asked is None else asked, where)
+            extra = foreign(FORMAT, {"unknown": rest(raw, _NONE, where)})
         case _:
             function = raw.get("function")
             raise MessageError(f"{where}: `function` must be a mapping with a `name`, got {function!r:.80}")

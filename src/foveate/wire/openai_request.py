@@ -21,23 +21,20 @@ from foveate.wire.format import Request, opening_of_nothing
 from foveate.wire.names import OPENAI_IDS, OPENAI_NAMES, Spelling, fitting, spelling
 from foveate.wire.opaque import without_alien
 from foveate.wire.openai_blocks import FORMAT, SOUNDS, is_refusal
-from foveate.wire.openai_chat import custom_input, encode, is_original
+from foveate.wire.openai_chat import (
+    VENDORS,
+    call_of_unknown_type,
+    custom_input,
+    encode,
+    is_legacy,
+    is_original,
+    is_whole,
+    unknown_fields,
+)
 from foveate.wire.pieces import Piece, split
 
 SHOWN: Final = "[shown by the user below]"
 RESULTS: Final = "[images and files of the tool results above]"
-VENDORS: Final = frozenset(
-    {
-        "reasoning_content",
-        "reasoning",
-        "reasoning_details",
-        "cache_control",
-        "provider_specific_fields",
-        "extra_content",
-    }
-)
-"""What other servers than OpenAI's send and want back."""
-_OF_AN_ANSWER: Final = frozenset({"function_call", "parsed"})
 WORDS: Final = ("text",)
 BLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
     "user": ("text", "image_url", "input_audio", "file"),
@@ -67,12 +64,14 @@ def _lowered(request: Request, *, vendors: bool) -> list[tuple[dict[str, Any], b
     if request.system and request.system.strip():
         sent.append(({"role": "system", "content": request.system}, False))
     shown: list[Block] = []
-    for message in without_alien(request.messages, FORMAT):
+    messages = without_alien(request.messages, FORMAT)
+    legacy = _legacy_exchanges(messages, vendors=vendors)
+    for message in messages:
         result = message.result
         if result is None:
             sent += [(raw, False) for raw in _attached(shown)]
             shown = []
-        if (raw := _original(message, spelled, vendors=vendors)) is not None:
+        if (raw := _original(message, spelled, legacy, vendors=vendors)) is not None:
             sent.append((raw, True))
         elif result is not None:
             sent.append((_answered(message, result, spelled), False))
@@ -83,13 +82,30 @@ def _lowered(request: Request, *, vendors: bool) -> list[tuple[dict[str, Any], b
     return sent or [({"role": "user", "content": opening_of_nothing(request, "OpenAI")}, False)]
 
 
-def _original(message: Message, spelled: Spelling, *, vendors: bool) -> dict[str, Any] | None:
+def _legacy_exchanges(messages: list[Message], *, vendors: bool) -> frozenset[str]:
+    """The ids of calls from before there were tools, if question and answer can both go out as they came."""
+    asked: set[str] = set()
+    answered: set[str] = set()
+    for message in messages:
+        result, calls = message.result, message.calls
+        if (result is None and not calls) or not is_original(message) or not is_legacy(message):
+            continue
+        if is_acceptable(encode(message), vendors=vendors):
+            asked.update(call.id for call in calls)
+            answered.update(() if result is None else [result.call_id])
+    return frozenset(asked & answered)
+
+
+def _original(message: Message, spelled: Spelling, legacy: frozenset[str], *, vendors: bool) -> dict[str, Any] | None:
     """A message as it came, with the ids and names to send; None if it came from elsewhere or would be refused."""
     if not is_original(message):
         return None
     raw = {key: value for key, value in encode(message).items() if key != "id"}
     if not is_acceptable(raw, vendors=vendors):
         return None
+    if is_legacy(message):
+        ids = [call.id for call in message.calls] if message.result is None else [message.result.call_id]
+        return raw if legacy.issuperset(ids) else None
     if message.result is not None:
         raw["tool_call_id"] = spelled.ids[message.result.call_id]
     elif message.calls:
@@ -99,6 +115,8 @@ def _original(message: Message, spelled: Spelling, *, vendors: bool) -> dict[str
 
 
 def _respelled(call: ToolCall, raw: Block, spelled: Spelling) -> Block:
+    if call_of_unknown_type(call) is not None:
+        return {**raw, "id": spelled.ids[call.id]}
     kind = "custom" if raw.get("type") == "custom" else "function"
     return {**raw, "id": spelled.ids[call.id], kind: {**raw[kind], "name": spelled.names[call.name]}}
 
@@ -106,13 +124,17 @@ def _respelled(call: ToolCall, raw: Block, spelled: Spelling) -> Block:
 def is_acceptable(raw: Mapping[str, Any], *, vendors: bool) -> bool:
     """Whether a message is taken as far as one can tell; what nobody knows is taken.
 
-    Answers have fields that are empty there and refused in a request, sounds with their bytes, and calls as they were
-    before there were tools: such a message is written anew.
+    Answers have fields that are empty there and refused in a request, and sounds with their bytes: such a message is
+    written anew.
     """
     role, calls, audio = raw.get("role"), raw.get("tool_calls"), raw.get("audio")
-    if role == "function" or _OF_AN_ANSWER & raw.keys() or ("tool_calls" in raw and not calls):
+    if "parsed" in raw or ("tool_calls" in raw and not calls):
         return False
-    if any(not isinstance(called(call), str) for call in calls or ()) or (audio is not None and {*audio} - {"id"}):
+    if role == "function" or "function_call" in raw:
+        return is_function_call(raw) or is_function_result(raw)
+    if any(not is_of_unknown_type(call) and not isinstance(called(call), str) for call in calls or ()) or (
+        audio is not None and {*audio} - {"id"}
+    ):
         return False
     if not _says(raw):
         return False
@@ -121,6 +143,26 @@ def is_acceptable(raw: Mapping[str, Any], *, vendors: bool) -> bool:
     return ("name" not in raw or raw["name"] in OPENAI_NAMES) and all(
         isinstance(block, Mapping) and _is_block(block, str(role), vendors=vendors) for block in blocks
     )
+
+
+def is_function_call(raw: Mapping[str, Any]) -> bool:
+    """Whether a message calls a function as was usual before there were tools."""
+    match raw:
+        case {"role": "assistant", "function_call": {"name": name, "arguments": str()}}:
+            return name in OPENAI_NAMES and "tool_calls" not in raw and isinstance(raw.get("content"), str | None)
+        case _:
+            return False
+
+
+def is_function_result(raw: Mapping[str, Any]) -> bool:
+    """Whether a message is what such a function gave."""
+    return raw.get("role") == "function" and isinstance(raw.get("content"), str) and raw.get("name") in OPENAI_NAMES
+
+
+def is_of_unknown_type(call: Mapping[str, Any]) -> bool:
+    """Whether a call says of itself that it is one that is not known here."""
+    kind = call.get("type")
+    return isinstance(kind, str) and kind not in ("", "function", "custom")
 
 
 def called(call: Mapping[str, Any]) -> object:
@@ -136,7 +178,15 @@ def _says(raw: Mapping[str, Any]) -> bool:
         return isinstance(content, str | list) and content != []
     blocks = content if isinstance(content, list) else [{"text": content}] if content else []
     texts = [one.get("text", "x") for one in blocks if isinstance(one, Mapping)]
-    return bool(raw.get("tool_calls") or raw.get("audio")) or any(str(text).strip() for text in texts)
+    if raw.get("role") == "assistant" and says_otherwise(raw):
+        return True
+    return bool(raw.get("tool_calls")) or any(str(text).strip() for text in texts)
+
+
+def says_otherwise(raw: Mapping[str, Any]) -> bool:
+    """Whether a message of the assistant says something where its content would not stand."""
+    refusal = raw.get("refusal")
+    return bool(unknown_fields(raw)) or (isinstance(refusal, str) and bool(refusal.strip()))
 
 
 def _is_block(block: Mapping[str, Any], role: str, *, vendors: bool) -> bool:
@@ -206,7 +256,10 @@ def _said(message: Message, spelled: Spelling) -> Iterator[dict[str, Any]]:
     blocks = [block for part in message.parts if (block := _block(part, message.role)) is not None]
     calls = [_call(call, spelled) for call in message.calls] if message.role == "assistant" else []
     fields = _fields(message)
-    if not blocks and not calls and "audio" not in fields:
+    for part in message.parts:
+        if is_whole(part):
+            fields |= _sendable(part.raw)
+    if not blocks and not calls and not fields.keys() - VENDORS - {"name"}:
         return
     raw: dict[str, Any] = {"role": "developer" if role == "developer" else message.role, "content": None}
     if blocks:
@@ -214,6 +267,15 @@ def _said(message: Message, spelled: Spelling) -> Iterator[dict[str, Any]]:
     if calls:
         raw["tool_calls"] = calls
     yield {**raw, **fields}
+
+
+def _sendable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a message says beside its content; of a sound, which an answer has with its bytes, the id alone."""
+    match fields:
+        case {"audio": {"id": str() as audio}}:
+            return {**fields, "audio": {"id": audio}}
+        case _:
+            return dict(fields)
 
 
 def _fields(message: Message) -> dict[str, Any]:
@@ -245,7 +307,7 @@ def _block(part: Part, role: str) -> Block | None:
         case Text():
             return _text(part)
         case Opaque(raw=raw):
-            return dict(raw)
+            return None if is_whole(part) else dict(raw)
         case Media():
             block = _media(part) if role == "user" else None
             return {"type": "text", "text": left_out(part)} if block is None else block

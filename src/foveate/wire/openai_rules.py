@@ -7,7 +7,7 @@ is opaque, and taken; a tool's message has content.
 
 Calls: only the assistant's, in a list that is not empty; each with an id, the name of a function and arguments that are
 text; no id twice in one message; each answered before anything else is said. Results name a call that waits for them,
-once.
+once. A function that is called as was usual before there were tools is answered in the very next message.
 
 So far for any conversation, also one for a server that only speaks OpenAI's language. A request as Foveate sends it
 keeps more rules: ids and names have allowed characters; images, files and sounds are of types that are taken. In one
@@ -22,7 +22,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from foveate.wire.names import OPENAI_IDS, OPENAI_NAMES
-from foveate.wire.openai_request import BLOCKS, KNOWN_BLOCKS, VENDORS, WORDS, is_readable
+from foveate.wire.openai_chat import VENDORS
+from foveate.wire.openai_request import (
+    BLOCKS,
+    KNOWN_BLOCKS,
+    WORDS,
+    is_function_call,
+    is_of_unknown_type,
+    is_readable,
+    says_otherwise,
+)
 
 Said = Mapping[str, Any]
 Messages = Sequence[tuple[str, Said]]
@@ -53,21 +62,22 @@ def _broken(request: object, rules: Iterable[Rule]) -> list[str]:
 
 def roles_known(messages: Messages) -> Iterator[str]:
     for place, message in messages:
-        if message.get("role") not in ("system", "developer", "user", "assistant", "tool"):
+        if message.get("role") not in ("system", "developer", "user", "assistant", "tool", "function"):
             yield f"{place}: unknown role {message.get('role')!r:.80}"
 
 
 def content_present(messages: Messages) -> Iterator[str]:
     for place, message in messages:
         role = message.get("role")
-        says = _calls(message) or _has_content(message.get("content")) or isinstance(message.get("audio"), Mapping)
-        if role != "tool" and not says:
+        says = _calls(message) or _has_content(message.get("content"))
+        says = says or (role == "assistant" and (says_otherwise(message) or is_function_call(message)))
+        if role not in ("tool", "function") and not says:
             yield f"{place}: {role!s:.80} message without content"
 
 
 def result_content_present(messages: Messages) -> Iterator[str]:
     for place, message in messages:
-        if message.get("role") == "tool" and not isinstance(message.get("content"), str | list):
+        if message.get("role") in ("tool", "function") and not isinstance(message.get("content"), str | list):
             yield f"{place}: tool message without content"
 
 
@@ -111,14 +121,14 @@ def call_ids_given(messages: Messages) -> Iterator[str]:
 def call_names_given(messages: Messages) -> Iterator[str]:
     for place, call in _all_calls(messages):
         name = _called(call).get("name")
-        if not isinstance(name, str) or not name:
+        if not is_of_unknown_type(call) and not (isinstance(name, str) and name):
             yield f"{place}: call without the name of a function"
 
 
 def call_arguments_are_text(messages: Messages) -> Iterator[str]:
     for place, call in _all_calls(messages):
         key = "input" if call.get("type") == "custom" else "arguments"
-        if not isinstance(_called(call).get(key), str):
+        if not is_of_unknown_type(call) and not isinstance(_called(call).get(key), str):
             yield f"{place}: `{key}` of a call are no text"
 
 
@@ -160,6 +170,16 @@ def results_single(messages: Messages) -> Iterator[str]:
         if call_id in answered:
             yield f"{place}: second result for {call_id!r:.80}"
         answered.add(call_id)
+
+
+def functions_answered(messages: Messages) -> Iterator[str]:
+    asked: object = None
+    for place, message in (*messages, ("the end", {})):
+        name = message.get("name") if message.get("role") == "function" else None
+        if name != asked:
+            yield f"{place}: the function {(asked or name)!r:.80} is not both called and answered, one behind the other"
+        called = message.get("function_call")
+        asked = called.get("name") if isinstance(called, Mapping) else None
 
 
 def results_are_text(messages: Messages) -> Iterator[str]:
@@ -220,6 +240,7 @@ RULES: Final[tuple[Rule, ...]] = (
     calls_answered,
     results_called,
     results_single,
+    functions_answered,
 )
 SENT_RULES: Final[tuple[Rule, ...]] = (
     names_allowed,

@@ -48,6 +48,7 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 _HOSTED: Final = frozenset(
     {"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "mcp_approval_request"}
 )
+_RUN: Final = _HOSTED | {"image_generation_call"}
 _TELLING: Final = frozenset(
     (
         *("query", "queries", "code", "logs", "name", "server_label", "arguments"),
@@ -67,8 +68,7 @@ def answers(output: object, call: str) -> bool:
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Whether an item is something that the provider ran itself, or wants to be allowed to run."""
-    kind = str(item.get("type"))
-    return kind == "mcp_approval_request" or (kind.endswith("_call") and "call_id" not in item)
+    return str(item.get("type")) in _RUN and "call_id" not in item
 
 
 def sent(item: Mapping[str, Any]) -> dict[str, Any]:

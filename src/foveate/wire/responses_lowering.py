@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -54,9 +54,9 @@ def lower(request: Request) -> dict[str, Any]:
         if message.result is not None:
             items.append(_output(message, message.result, lowering))
         elif message.role == "assistant":
-            items += _settled(list(_entries(message, lowering)), lowering, whole=is_original(message))
+            items += _settled(_without_repeats(_entries(message, lowering), lowering), lowering, is_original(message))
         elif (item := _told(message, lowering)) is not None:
-            items.append(item)
+            items.append(item if lowering.anew else _with_new_id(item, lowering.seen))
     instructions = {"instructions": request.system} if request.system and request.system.strip() else {}
     tools = responses_tools(request.tools, lowering.names, anew=request.wire == 1)
     return {
@@ -77,6 +77,8 @@ class _Lowering:
     reasons: bool
     # Results that are as they came.
     originals: frozenset[str]
+    # What 0.1 recorded, which said the second of two items with one id in words.
+    anew: bool
     seen: set[str] = field(default_factory=set)
     kinds: dict[str, str] = field(default_factory=dict)
     approvals: set[str] = field(default_factory=set)
@@ -98,11 +100,15 @@ class _Lowering:
 
 
 class _Entry(NamedTuple):
-    """An item as it is sent behind its reasoning, and as it is sent alone; None if it cannot be."""
+    """An item as it is sent behind its reasoning, and as it is sent alone; None if it cannot be.
+
+    An item that is sent `once` says the same wherever its id stands again.
+    """
 
     led: dict[str, Any] | None
     alone: dict[str, Any] | None
     reasoning: bool = False
+    once: bool = False
 
 
 def _lowering(request: Request) -> _Lowering:
@@ -116,6 +122,7 @@ def _lowering(request: Request) -> _Lowering:
             one.result.call_id for one in request.messages if one.result is not None and is_original(one)
         ),
         reasons=any(part.extra and _is_of_reasoning(part) for part in parts),
+        anew=request.wire == 1,
     )
 
 
@@ -152,7 +159,15 @@ def _entries(message: Message, lowering: _Lowering) -> Iterator[_Entry]:
         entry = _written(parts, lowering, reasoned=reasoned)
         # Originals stay what they are behind their reasoning, however much of the message is left.
         came = _as_it_came(parts, lowering) if entry.led is not None or isinstance(first, Opaque | Text) else None
-        yield entry if came is None else entry._replace(led=came)
+        if came is not None and not lowering.reasons and _is_of_unknown_kind(as_it_ran(first)):
+            yield _Entry(came, came, once=True)
+        else:
+            yield entry if came is None else entry._replace(led=came)
+
+
+def _is_of_unknown_kind(ran: dict[str, Any] | None) -> bool:
+    """Whether the provider ran something that Foveate cannot write: it is sent whole, or said in words."""
+    return ran is not None and ran.get("type") not in FIELDS
 
 
 def _as_it_came(parts: list[Part], lowering: _Lowering) -> dict[str, Any] | None:
@@ -183,7 +198,7 @@ def _written(parts: list[Part], lowering: _Lowering, *, reasoned: bool) -> _Entr
     if ran is not None and isinstance(first, Text):
         return _ran(ran, first.text, lowering)
     if isinstance(first, Opaque) and first.extra.get("whole") is True:
-        return _Entry(dict(first.raw), dict(first.raw))
+        return _Entry(dict(first.raw), dict(first.raw), once=not lowering.anew)
     if isinstance(first, Thinking):
         return _own(item_fields(first.extra))
     return _said([part for part in parts if isinstance(part, Text | Media | Opaque)])
@@ -229,11 +244,12 @@ def _ran(item: dict[str, Any], text: str, lowering: _Lowering) -> _Entry:
     """What the provider ran itself: as it takes it back, or in words."""
     fields, words = hosted(item), _words("assistant", text)
     if fields is None or lowering.reasons:
-        return _Entry(fields, words)
-    if fields["id"] in lowering.seen:
-        return _Entry(None, words)
-    lowering.seen.add(fields["id"])
-    return _Entry(fields, fields)
+        return _Entry(fields, words, once=fields is not None and not lowering.anew)
+    if lowering.anew:
+        if fields["id"] in lowering.seen:
+            return _Entry(None, words)
+        lowering.seen.add(fields["id"])
+    return _Entry(fields, fields, once=not lowering.anew)
 
 
 def _own(item: dict[str, Any]) -> _Entry:
@@ -250,7 +266,21 @@ def _own(item: dict[str, Any]) -> _Entry:
             return _Entry(None, None)
 
 
-def _settled(entries: list[_Entry], lowering: _Lowering, *, whole: bool) -> Iterator[dict[str, Any]]:
+def _without_repeats(entries: Iterable[_Entry], lowering: _Lowering) -> list[_Entry]:
+    """The entries without those that are sent once and were sent before: the provider refuses a second of one id."""
+    kept: list[_Entry] = []
+    seen = set(lowering.seen)
+    for entry in entries:
+        named = entry.led.get("id") if entry.once and entry.led is not None else None
+        if isinstance(named, str) and named in seen:
+            continue
+        if isinstance(named, str):
+            seen.add(named)
+        kept.append(entry)
+    return kept
+
+
+def _settled(entries: list[_Entry], lowering: _Lowering, whole: bool) -> Iterator[dict[str, Any]]:
     """The items that are sent: each stretch behind its reasoning, or as if there had been none.
 
     Of a message that is `whole` nothing was taken, so that what has no reasoning before it never had any.
@@ -289,6 +319,17 @@ def _with_valid_id(item: dict[str, Any]) -> dict[str, Any]:
     named, prefix = item.get("id"), PREFIXES.get(item.get("type", "message"), "")
     fits = isinstance(named, str) and named.startswith(prefix) and len(prefix) < len(named) <= LONGEST_ID
     return item if fits else _without_id(item)
+
+
+def _with_new_id(item: dict[str, Any], seen: set[str]) -> dict[str, Any]:
+    """An item with its id, unless another was sent under it; notes the id."""
+    named = item.get("id")
+    if not isinstance(named, str):
+        return item
+    if named in seen:
+        return _without_id(item)
+    seen.add(named)
+    return item
 
 
 def _without_id(item: dict[str, Any]) -> dict[str, Any]:

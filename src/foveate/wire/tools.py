@@ -1,7 +1,9 @@
 """Tool definitions: read from any provider's form, written in the one that is asked for.
 
-A tool that a provider runs itself is sent to that provider as it came and to no other; a tool of free text is one with
-a text as its only argument where there are no such tools; of several tools with one name, the first is sent.
+A tool that a provider runs itself is sent to that provider as it came and to no other; one of a kind that is not known
+here goes as it came to every provider that writes its tools so, and the others refuse it, since nobody knows what they
+would leave out. A tool of free text is one with a text as its only argument where there are no such tools; of several
+tools with one name, the first is sent.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ class Declared:
     """A tool by what all providers want to know of it.
 
     `form` is the format it was written in, if only one writes it so; `raw` is the tool as it came. A tool `run` by the
-    provider may have no name; a `custom` one takes free text.
+    provider may have no name, and may be of a kind that is not `known` here; a `custom` one takes free text.
     """
 
     name: str = ""
@@ -32,6 +34,7 @@ class Declared:
     strict: bool | None = None
     form: Owner | None = None
     run: bool = False
+    known: bool = True
     custom: bool = False
     raw: dict[str, Any]
 
@@ -84,7 +87,7 @@ def responses_tools(
     tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES, *, anew: bool = False
 ) -> list[dict[str, Any]]:
     """As OpenAI Responses has them, under the names to send; `anew` writes its own as 0.1 did."""
-    found = _for("openai-responses", tools)
+    found = _for("openai-responses", tools, anew=anew)
     return [
         one.raw if not anew and _is_ready(one, "openai-responses", names) else _for_responses(one, _sent(one, names))
         for one in found
@@ -95,7 +98,7 @@ def anthropic_tools(
     tools: Iterable[Mapping[str, Any]], names: Mapping[str, str] = _NO_NAMES, *, anew: bool = False
 ) -> list[dict[str, Any]]:
     """As Anthropic has them, under the names to send, with the cache marks they came with; `anew` as 0.1 did."""
-    found = _for("anthropic", tools)
+    found = _for("anthropic", tools, anew=anew)
     if anew:
         made = [_for_anthropic(one, _sent(one, names)) for one in found]
         return [{key: value for key, value in tool.items() if key != "cache_control"} for tool in made]
@@ -113,7 +116,7 @@ def gemini_tools(
     plain = not any("_" in key for tool in tools for key in tool)
     if not anew and once and plain and all(_is_ready(one, "gemini", names) for one in read):
         return [dict(tool) for tool in tools]
-    found = list(_for("gemini", tools))
+    found = list(_for("gemini", tools, anew=anew))
     functions = [_for_gemini(one, _sent(one, names)) for one in found if not one.run]
     return [*([{"functionDeclarations": functions}] if functions else []), *(one.raw for one in found if one.run)]
 
@@ -148,6 +151,12 @@ _GEMINI_TOOLS: Final = frozenset(
         "enterprisewebsearch",
         "retrieval",
     }
+)
+_OF_A_FUNCTION: Final = frozenset({"name", "type", "function", "custom", "description", "strict", "format", *_SCHEMAS})
+# How the types of the tools that OpenAI runs begin, whatever their version.
+_OPENAI_TOOLS: Final = (
+    *("web_search", "file_search", "code_interpreter", "image_generation", "computer", "local_shell", "shell"),
+    *("apply_patch", "mcp", "tool_search", "namespace"),
 )
 _SCHEMA_TYPES: Final = frozenset({"object", "string", "number", "integer", "boolean", "array", "null"})
 # Of a schema, which some give for a tool; and of free text, which has none.
@@ -200,13 +209,18 @@ def _run(tool: Mapping[str, Any]) -> Declared | None:
     kind, name = tool.get("type"), tool.get("name")
     if not isinstance(kind, str) or not kind or kind in _SCHEMA_TYPES:
         return None
-    owner: Owner = "anthropic" if _VERSIONED.fullmatch(kind) or "input_schema" in tool else "openai-responses"
-    return Declared(name=name if isinstance(name, str) else "", form=owner, run=True, raw=dict(tool))
+    is_anthropic = _VERSIONED.fullmatch(kind) is not None or "input_schema" in tool
+    is_openai = kind.startswith(_OPENAI_TOOLS) or "parameters" in tool
+    owner: Owner | None = "anthropic" if is_anthropic else "openai-responses" if is_openai else None
+    named = name if isinstance(name, str) else ""
+    return Declared(name=named, form=owner, run=True, known=owner is not None, raw=dict(tool))
 
 
 def _run_by_gemini(tool: Mapping[str, Any]) -> Declared | None:
-    known = bool(tool) and all(str(key).replace("_", "").lower() in _GEMINI_TOOLS for key in tool)
-    return Declared(form="gemini", run=True, raw=dict(tool)) if known else None
+    """A tool of Gemini, which says what it is by its only fields: each with what it takes."""
+    known = all(str(key).replace("_", "").lower() in _GEMINI_TOOLS for key in tool)
+    is_one = all(isinstance(value, Mapping | list) and key not in _OF_A_FUNCTION for key, value in tool.items())
+    return Declared(form="gemini", run=True, known=known, raw=dict(tool)) if tool and (known or is_one) else None
 
 
 def _description(tool: Mapping[str, Any]) -> str:
@@ -250,15 +264,30 @@ def _small_type(kind: Any) -> Any:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _for(owner: Owner, tools: Iterable[Mapping[str, Any]]) -> Iterator[Declared]:
+def _for(owner: Owner, tools: Iterable[Mapping[str, Any]], *, anew: bool) -> Iterator[Declared]:
     """The tools that a provider can be sent, each name once."""
     seen: set[str] = set()
     for one in (one for tool in tools for one in declared(tool)):
-        if (one.run and one.form != owner) or one.name in seen:
+        if (one.run and not _is_run_by(owner, one, anew=anew)) or one.name in seen:
             continue
         if one.name:
             seen.add(one.name)
         yield one
+
+
+def _is_run_by(owner: Owner, tool: Declared, *, anew: bool) -> bool:
+    """Whether a provider may run a tool; one of an unknown kind that it does not write so is refused."""
+    if tool.known:
+        return tool.form == owner
+    if anew:
+        # 0.1 took all of them for OpenAI's.
+        return owner == "openai-responses"
+    if owner == tool.form or (tool.form is None and owner in ("anthropic", "openai-responses")):
+        return True
+    raise ConfigError(
+        f"a tool in `tools` is of a kind that cannot be sent to {owner!r}: {tool.raw!r:.120}; "
+        "leave it out of requests to this provider, or give it a `name` and `parameters`"
+    )
 
 
 def _is_ready(tool: Declared, owner: Owner, names: Mapping[str, str]) -> bool:
