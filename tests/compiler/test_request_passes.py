@@ -406,3 +406,13 @@ def test_names_of_fields_and_types_stay() -> None:
 def test_values_of_arguments_are_rewritten_and_names_stay(arguments: str, expected: str) -> None:
     """Arguments that were JSON are JSON afterwards, for the same parameters."""
     assert rewrite_arguments(arguments, lambda text: text.replace("4711", "[gone]")) == expected
+
+
+def test_a_system_block_of_an_unknown_type_is_rewritten_too() -> None:
+    """It has no text that anybody here knows of, and stays what it is."""
+    blocks = [{"type": "text", "text": f"the key {KEY}"}, {"type": "hologram", "value": {"note": KEY}}]
+    session = Session(system=blocks, passes=(redact,))
+    session.append(user("Hello."))
+    sent = session.compile().to("anthropic")["system"]
+
+    assert json.dumps(sent) == json.dumps(blocks).replace(KEY, "[redacted]")

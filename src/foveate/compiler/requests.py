@@ -19,7 +19,7 @@ from foveate.errors import ConfigError
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, FramingSet, PassRecord
 from foveate.log.items import Item
-from foveate.log.messages import Message, MessageMeta, Text, has_content, text_message
+from foveate.log.messages import Message, MessageMeta, Opaque, Text, has_content, text_message
 from foveate.log.quoting import flatten_text
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
@@ -246,9 +246,16 @@ def _prompt(context: AgentContext) -> Message | None:
     if given is None:
         return text_message(_PROMPT, "system", context.system, _BESIDE)
     blocks = given["parts"] if isinstance(given, dict) else given
-    parts = tuple(Text(text=block["text"], extra=block) for block in blocks)
+    parts = tuple(map(_block_part, blocks))
     fields = {name: value for name, value in given.items() if name != "parts"} if isinstance(given, dict) else {}
     return Message(id=_PROMPT, role="system", parts=parts, meta=_BESIDE, extra=fields)
+
+
+def _block_part(block: dict[str, Any]) -> Text | Opaque:
+    # A block of a type that nobody here knows may have no text.
+    text = block.get("text")
+    is_text = block.get("type", "text") == "text" and isinstance(text, str)
+    return Text(text=str(text), extra=block) if is_text else Opaque(format="anthropic", raw=block)
 
 
 def _said_by(prompt: Message, context: AgentContext) -> tuple[str, dict[str, Any]]:
@@ -256,7 +263,11 @@ def _said_by(prompt: Message, context: AgentContext) -> tuple[str, dict[str, Any
     said = [part for part in prompt.parts if isinstance(part, Text)]
     system = "\n\n".join(part.text for part in said)
     # The fields of a block stay in their order.
-    blocks = [{**part.extra, "text": part.text} for part in said]
+    blocks = [
+        part.raw if isinstance(part, Opaque) else {**part.extra, "text": part.text}
+        for part in prompt.parts
+        if isinstance(part, Text | Opaque)
+    ]
     forms: dict[str, Any] = {}
     for format, given in context.forms.items():
         if isinstance(given, dict):
