@@ -6,6 +6,7 @@ import pytest
 from tests.dialogue import reading, says, session_of, user
 
 from foveate import ConfigError, Session, TokenBudget
+from foveate.compiler.table import as_text
 from foveate.log.events import DiagnosticRecorded
 from foveate.sample import coding_session
 
@@ -80,3 +81,14 @@ def test_a_narrowed_budget_keeps_its_marks_in_proportion() -> None:
     budget = TokenBudget(window=8_000, soft_threshold=6_000, minimum_headroom=1_000).narrowed(4_000)
 
     assert (budget.limit, budget.soft_threshold, budget.minimum_headroom) == (4_000, 3_000, 500)
+
+
+def test_an_account_says_that_nothing_was_reduced() -> None:
+    """A trigger that led to nothing is no reduction, in the table and as data, live and rebuilt."""
+    session = session_of([user("word " * 400)], budget=TokenBudget(window=8_000, soft_threshold=100))
+    live = session.compile()
+
+    for view in (live, session.call(1)):
+        account = view.explain()
+        assert account.declined is not None and "which is not worth it" in account.declined
+        assert f"not reduced ({account.trigger}): {account.declined}" in as_text(account, width=1_000)

@@ -27,6 +27,7 @@ from foveate import (
 )
 from foveate.log.events import CallRecorded, ReductionRecorded
 from foveate.log.messages import Text
+from foveate.log.rewriting import rewrite_arguments
 from foveate.wire.formats import FORMATS
 
 KEY = "sk-live-4711"
@@ -300,3 +301,118 @@ def test_what_only_one_format_understands_is_rewritten_too(format: str) -> None:
 
     assert "s3cret" not in sent and "[gone]" in sent
     assert json.dumps(session.call(1).to(format)) == sent
+
+
+PROMPTS = {
+    "text": f"the key {KEY}",
+    "anthropic": [{"text": f"the key {KEY}", "type": "text", "cache_control": {"type": "ephemeral"}}],
+    "gemini": {"role": "user", "parts": [{"text": f"the key {KEY}"}, {"text": "and more"}]},
+}
+
+
+@pytest.mark.parametrize("given", PROMPTS.values(), ids=PROMPTS)
+def test_a_system_prompt_is_rewritten_in_whatever_form_it_was_given(given: Any) -> None:
+    """As text, as blocks, as an instruction: in every format, in the payload, and in later and past calls."""
+    session = Session(system=given, passes=(redact,))
+    session.append(user("Hello."))
+    first = session.compile()
+    session.append(user("Hello again."))
+    second = session.compile()
+
+    for view in (first, second, session.call(1), session.call(2)):
+        assert KEY not in shown(view) and KEY.encode() not in view.payload
+        assert "the key [redacted]" in view.to("text")
+    assert second.payload.startswith(first.payload.removesuffix(b"null]}"))
+
+
+def test_a_rewritten_system_prompt_keeps_its_form() -> None:
+    """Blocks stay blocks, in the order of their fields, with their cache marks; an instruction keeps its role."""
+    sent = {}
+    for form in ("anthropic", "gemini"):
+        session = Session(system=PROMPTS[form], passes=(redact,))
+        session.append(user("Hello."))
+        sent[form] = session.compile().to(form)
+
+    assert json.dumps(sent["anthropic"]["system"]) == json.dumps(PROMPTS["anthropic"]).replace(KEY, "[redacted]")
+    assert json.dumps(sent["gemini"]["systemInstruction"]) == json.dumps(PROMPTS["gemini"]).replace(KEY, "[redacted]")
+
+
+def test_a_section_is_rewritten_with_its_name_and_source() -> None:
+    """The name heads the section in the request, the source stands in the account of it."""
+    session = session_of([user("Hello.")], passes=(redact,))
+    view = session.compile(sections=[ContextSection(name=f"n {KEY}", content=f"c {KEY}", source=f"vault/{KEY}")])
+
+    assert KEY not in shown(view) + json.dumps(view.explain(json=True))
+    assert "## n [redacted]\nc [redacted]" in view.to("text")
+
+
+@pytest.mark.parametrize("budget", [None, 2_000], ids=["whole", "reduced"])
+def test_an_account_shows_what_requests_may_show(budget: int | None) -> None:
+    """The previews of messages are of what the passes left of them, also of those that were folded at once."""
+    passes = (redact,) if budget is None else (redact, *PASSES)
+    session = session_of(leaking(), passes=passes, **({} if budget is None else {"budget": budget}))
+
+    for view in (session.preview(), session.compile(), session.call(1), session.compile()):
+        account = view.explain()
+        assert KEY not in json.dumps(account.as_dict()) + str(account)
+        assert "[redacted]" in account.fates[0].preview
+
+
+def test_names_of_fields_and_types_stay() -> None:
+    """A word that is taken out may be one that a format or a tool uses."""
+
+    @request_pass
+    def without_words(draft: Draft, ctx: PassContext) -> Draft:
+        return draft.with_text(lambda text: text.replace("type", "[x]").replace("text", "[y]").replace("thinking", "-"))
+
+    session = Session(passes=(without_words,))
+    session.extend(
+        [
+            {"role": "user", "content": [{"type": "hologram", "text": "a text"}, {"type": "text", "text": "my type"}]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "redacted_thinking", "data": "c2ln"},
+                    {"type": "tool_use", "id": "t1", "name": "Note", "input": {"text": "a text", "type": "text"}},
+                ],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a text"}]},
+        ],
+        format="anthropic",
+    )
+    sent = session.compile().to("anthropic")["messages"]
+
+    assert [block["type"] for message in sent for block in message["content"]] == [
+        "hologram",
+        "text",
+        "redacted_thinking",
+        "tool_use",
+        "tool_result",
+    ]
+    assert sent[0]["content"][0] == {"type": "hologram", "text": "a [y]"}
+    assert sent[1]["content"][1]["input"] == {"text": "a [y]", "type": "[y]"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"card": 4711, "ok": true}', '{"card":"[gone]","ok":true}'),
+        ('{"4711": "4711"}', '{"4711":"[gone]"}'),
+        ('{"a": ["4711", {"b": "x"}]}', '{"a":["[gone]",{"b":"x"}]}'),
+        ('{"a":  1}', '{"a":  1}'),
+        ('{"a": "4711', '{"a": "[gone]'),
+    ],
+)
+def test_values_of_arguments_are_rewritten_and_names_stay(arguments: str, expected: str) -> None:
+    """Arguments that were JSON are JSON afterwards, for the same parameters."""
+    assert rewrite_arguments(arguments, lambda text: text.replace("4711", "[gone]")) == expected
+
+
+def test_a_system_block_of_an_unknown_type_is_rewritten_too() -> None:
+    """It has no text that anybody here knows of, and stays what it is."""
+    blocks = [{"type": "text", "text": f"the key {KEY}"}, {"type": "hologram", "value": {"note": KEY}}]
+    session = Session(system=blocks, passes=(redact,))
+    session.append(user("Hello."))
+    sent = session.compile().to("anthropic")["system"]
+
+    assert json.dumps(sent) == json.dumps(blocks).replace(KEY, "[redacted]")

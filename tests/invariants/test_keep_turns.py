@@ -115,3 +115,13 @@ def test_it_is_refused_where_it_would_do_nothing() -> None:
     """Without a budget nothing is ever reduced."""
     with pytest.raises(ConfigError, match="`keep_turns` has no effect without a `budget`"):
         Session(keep_turns=2)
+
+
+@pytest.mark.parametrize("budget", [2_600, 8_000, 64_000])
+def test_any_number_of_turns_may_be_asked_for(budget: int) -> None:
+    """More than there are keeps as many as fit, and no work is done for those that there are not."""
+    many = session_of(TALK, budget=budget, keep_turns=10**15).compile()
+    some = session_of(TALK, budget=budget, keep_turns=9).compile()
+
+    assert fates(many) == fates(some)
+    assert [one.replace(f"{10**15}", "9") for one in diagnostics(many)] == diagnostics(some)

@@ -1,6 +1,7 @@
 """The session: the log and a fresh view of it for every call."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from foveate import (
     load_events,
 )
 from foveate.budget.tokens import SplintrCounter
-from foveate.log.events import CallRecorded, DiagnosticRecorded, Event, SummaryRecorded, UsageReported
+from foveate.log.events import CallRecorded, DiagnosticRecorded, Event, Pinned, SummaryRecorded, UsageReported
 from foveate.log.messages import Text
 
 # --- append and extend ------------------------------------------------------------------------------------------------
@@ -195,6 +196,38 @@ def test_unknown_references_are_errors_that_say_what_is_known() -> None:
             verb("m7")
     with pytest.raises(UnknownReferenceError, match="'m1' is not pinned"):
         session.unpin("m1")
+
+
+@pytest.mark.parametrize("reference", ["m0", "m01", "m\u00b2", "m\u0661", "m-1", "m" + "9" * 5_000, "m1_0", 1, None])
+@pytest.mark.parametrize("stored", [False, True], ids=["memory", "store"])
+def test_only_its_own_id_names_a_message(tmp_path: Path, reference: Any, stored: bool) -> None:
+    """What only looks like an id is no alias, and nothing of it gets into the log."""
+    session = Session.open(tmp_path / "a.db", "s", budget=8_000) if stored else Session(budget=8_000)
+    session.extend([user("Hello."), says("Hi.")])
+    session.compile()
+    length = len(session.events)
+
+    for refuses in (session.recall, session.pin, session.resolve):
+        with pytest.raises(UnknownReferenceError, match="named like m1"):
+            refuses(reference)
+    assert session.answer_recall({"reference": reference}).startswith("recall: ")
+    assert len(session.events) == length
+    session.close()
+
+
+def test_a_recorded_pin_that_names_no_message_keeps_none_and_is_told_of_once() -> None:
+    """An earlier version took such a pin, and no request of that session could be compiled any more."""
+    session = Session(budget=8_000)
+    session.extend([user("Hello."), says("Hi.")])
+    session.record(Pinned(message_id="m01"))
+    codes = []
+    for _ in range(2):
+        view = session.compile()
+        codes.append([line.partition(":")[0] for line in view.explain().diagnostics])
+
+    assert session.pins == ()
+    assert codes == [["stray_pin"], ["stray_pin"]]
+    assert sum(isinstance(one.body, DiagnosticRecorded) for one in load_events(session.dump())) == 1
 
 
 def test_a_resolved_error_needs_no_place_any_more() -> None:
@@ -544,6 +577,68 @@ def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
     """`view.to` is the one lowering."""
     with pytest.raises(ConfigError, match=r"unknown `format` 'morse'; known are openai, .*, text"):
         session_of([says("x")]).compile().to("morse")
+
+
+def _nested(levels: int) -> Any:
+    value: Any = "x"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": _nested(5_000)},
+        {"role": _nested(5_000), "content": "x"},
+        {"role": "tool", "tool_call_id": _nested(5_000), "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": _nested(5_000), "type": "function"}]},
+    ],
+    ids=["content", "role", "result", "call"],
+)
+def test_what_is_nested_too_deep_is_refused(message: dict[str, Any]) -> None:
+    """Python objects can be nested deeper than anything can look at; the message is named."""
+    session = Session()
+    with pytest.raises(MessageError, match=r"message 1\b.*(nested deeper|recursion)"):
+        session.extend([user("Hello."), message])
+    with pytest.raises(MessageError, match=r"message 0\b"):
+        session.compile(override=[message])
+    assert len(session.messages) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"session_id": "\ud800"}, "`session_id` .* is no name"),
+        ({"session_id": 5}, "`session_id` 5 is no name"),
+        ({"budget": 10**400}, "`window` is more than 2"),
+        ({"budget": 10**5_000}, "`window` is more than 2"),
+        ({"tools": [{"name": _nested(5_000)}]}, "`tools` must be plain JSON"),
+        ({"system": _nested(5_000)}, "`system` must be plain JSON"),
+    ],
+)
+def test_options_that_nothing_can_be_done_with_are_refused(options: dict[str, Any], said: str) -> None:
+    """With the option and a remedy, before anything is recorded."""
+    with pytest.raises(ConfigError, match=said):
+        Session(**options)
+
+
+@pytest.mark.parametrize("value", ["x", [], {}, b"x", 1.5, object()])
+def test_values_of_a_wrong_type_are_refused_where_they_are_given(value: Any) -> None:
+    """Each by an error of our own."""
+    session = session_of([user("Hello.")], budget=8_000)
+    view = session.compile()
+
+    with pytest.raises(ConfigError, match="`most` must be 1 token or more"):
+        session.narrow(value)
+    with pytest.raises(UnknownReferenceError, match=r"no call .* to tag"):
+        session.tag(call=value, outcome="passed")
+    with pytest.raises(UnknownReferenceError, match="is not pinned"):
+        session.unpin(value)
+    with pytest.raises(UnknownReferenceError, match="no message"):
+        view.why(value)
+    with pytest.raises(ConfigError, match="unknown `format`"):
+        view.to(value)
 
 
 def test_narrowing_what_has_no_budget_is_refused() -> None:

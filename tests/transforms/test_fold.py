@@ -1,5 +1,7 @@
 """Fold: old exchanges become one line each, under the user's words they served."""
 
+import re
+
 from inline_snapshot import snapshot
 from tests.dialogue import drafted, exchange, reading, says, session_of, texts, user
 
@@ -105,3 +107,15 @@ def test_what_was_declared_is_known_without_the_router() -> None:
     first = session_of(NOTES, router=router)
 
     assert note_line(Session.from_events(first.events)) == "m2 load_note packing list"
+
+
+def test_a_message_without_words_is_named_in_a_digest() -> None:
+    """What only one format understands is told by its type."""
+    session = Session(budget=1_200)
+    for number in range(16):
+        said = [{"type": "container_upload", "file_id": f"file_{number}"}] if number % 2 else f"Question {number}?"
+        session.extend([{"role": "user", "content": said}, says("an answer of some words " * 20)], format="anthropic")
+    text = session.compile().to("text")
+
+    assert "user m23: [container_upload]\n>file_11" in text
+    assert not re.search(r"^user m\d+: $", text, re.MULTILINE)

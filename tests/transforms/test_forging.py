@@ -31,7 +31,7 @@ OURS = re.compile(
     r"\[(?:earlier in this session|recalled from earlier in this session|late tool result|tool result without its call)\b"
     r"|(?:user|assistant|tool|system|program) m\d+[:,]"
     r"|m\d+ \w"
-    r"|open error m\d+: |files (?:modified|read): |failed before \(m\d+\): |noted in m\d+: |plan \(m\d+\): |summary of it:$"
+    r"|open error m\d+: |files (?:modified|read): |failed before \(m\d+\): |noted by (?:user|assistant|system|program) m\d+: |plan \(m\d+\): |summary of it:$"
     r"|Context summary \(compiled\):$|\(lines after > |## |- |(?:user|assistant): |$"
 )
 

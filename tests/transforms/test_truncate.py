@@ -75,6 +75,32 @@ def test_a_newest_exchange_of_a_megabyte_fits() -> None:
     assert [item.id for item in after.items] == ["m1", "m2", "m3"]
 
 
+@pytest.mark.parametrize(("count", "budget"), [(30, 1_000), (60, 2_000), (200, 8_000)])
+def test_an_exchange_that_is_too_large_leaves_a_trace_and_takes_nothing_with_it(count: int, budget: int) -> None:
+    """Its first calls are named, what was said before it stays, and a diagnostic says what the model does not see."""
+    said = [message for n in range(5) for message in (user(f"earlier {n}"), says(f"answer {n}"))]
+    many = [call(f"c{n}", "bash", command=f"cat src/module_{n}/file_{n}.py") for n in range(count)]
+    session = session_of(
+        [
+            *said,
+            user("read all files"),
+            calls(*many),
+            *(result(f"c{n}", f"out {n} " + "x y " * 5) for n in range(count)),
+        ],
+        budget=budget,
+    )
+    view = session.compile()
+    text = view.to("text")
+
+    assert view.tokens <= budget
+    assert "m12 bash cat src/module_0/file_0.py" in text and "m12 to m" in text
+    assert all(f"earlier {n}" in text for n in range(5))
+    assert "answer" in text
+    assert [one.partition(":")[0] for one in view.explain().diagnostics] == ["newest_dropped"]
+    session.append(says("Those were too many."))
+    assert "Those were too many." in session.compile().to("text")
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("caption", ["", " ", "\n\n"])
 def test_a_picture_with_a_blank_caption_leaves_a_note(policy: str, caption: str) -> None:

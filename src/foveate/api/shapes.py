@@ -253,6 +253,7 @@ class ViewShape(Shape):
     predicted_cached: int
     trigger: str | None
     reason: str | None
+    declined: str | None = Field(description="Why nothing was reduced, though a trigger asked for it; null if it was.")
     corrected: int | None = Field(description="Tokens that the provider will probably count; null without a budget.")
     cache_marks: list[str] = Field(description="The messages behind which a provider that wants cache marks gets one.")
     unrecorded: list[str] = Field(description="What the version that recorded a past call did not record of it.")

@@ -60,6 +60,7 @@ def view_facts(store: Store, info: SessionInfo, view: CompiledContext, account: 
         "unrecorded": list(account.unrecorded),
         "trigger": account.trigger,
         "reason": account.reason,
+        "declined": account.declined,
         "stages": list(account.stages),
         "counts": account.counts(),
         "diagnostics": list(account.diagnostics),

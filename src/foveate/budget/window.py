@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from foveate.errors import ConfigError
+
+# More is no number of tokens, and beyond what can be reckoned with.
+_MOST: Final = 2**64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,11 @@ class TokenBudget:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise ConfigError(
                     f"`{option}` must be a whole number of tokens, got {value!r:.80}; give one such as 8000"
+                )
+            if value > _MOST:
+                raise ConfigError(
+                    f"`{option}` is more than 2**64 tokens, which no window has; leave the budget out if nothing "
+                    "limits a request"
                 )
         object.__setattr__(self, "limit", self.window - self.reserved_output - self.reserved_system)
         if self.window <= 0:

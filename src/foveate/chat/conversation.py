@@ -17,9 +17,10 @@ from foveate.log.events import DiagnosticRecorded, Event
 from foveate.log.sections import ContextSection
 from foveate.session import Session
 from foveate.session.beside import run_beside
+from foveate.views.timeline import REDUCTION_DECLINED
 
 # Said of a compile's own economy, and of interest to nobody who chats.
-_QUIET: Final = frozenset({"reduction_declined"})
+_QUIET: Final = frozenset({REDUCTION_DECLINED})
 # Who asks for what was left out, as accesses name it.
 _ASSISTANT: Final = "assistant"
 

@@ -26,6 +26,7 @@ from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.views.ledger import Failure
 from foveate.views.projection import Projection, SentPrefix, common_prefix
+from foveate.views.timeline import REDUCTION_DECLINED
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS, to_objects
 
@@ -162,6 +163,12 @@ class CompiledContext:
         return self.projection.logged
 
     @property
+    def declined(self) -> str | None:
+        """Why nothing was reduced though it was decided to; None if that did not happen."""
+        said = (one for one in self.proposed if isinstance(one, DiagnosticRecorded) and one.code == REDUCTION_DECLINED)
+        return next((one.text for one in said), None)
+
+    @property
     def previous_summary(self) -> SummaryRecorded | None:
         """The newest summary that a summarizer wrote."""
         return self.projection.summary
@@ -250,7 +257,7 @@ class CompiledContext:
         """
         if format == "text":
             return _as_text(self)
-        if format not in FORMATS:
+        if not isinstance(format, str) or format not in FORMATS:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"unknown `format` {format!r}; known are {', '.join(FORMATS)}, text")
         return to_objects(FORMATS[format], FORMATS[format].lower(self.request))
 
@@ -329,7 +336,7 @@ def in_doubt(most: int, limit: int) -> DiagnosticRecorded:
         "do not tell yet whether it counts more for each token or adds the same to every request; report the usage of "
         "this one, or lower `budget`"
     )
-    return DiagnosticRecorded(code="budgetin_doubt", phase="compile", text=text)
+    return DiagnosticRecorded(code="budget_in_doubt", phase="compile", text=text)
 
 
 # How a block begins, and a call in it; a note of ours on a result without its call is no block.

@@ -114,6 +114,8 @@ class Explanation:
     cache_marks: tuple[str, ...] = ()
     # What is not known of a past call because the version that recorded it did not record that.
     unrecorded: tuple[str, ...] = ()
+    # Why nothing was reduced, though a trigger asked for it: the passes made nothing better of the items.
+    declined: str | None = None
 
     def why(self, message_id: str) -> str:
         """In one sentence, what became of a message."""
@@ -178,6 +180,7 @@ def explained(view: CompiledContext) -> Explanation:
         corrected=view.budget.used if view.budget is not None and not view.unrecorded else None,
         cache_marks=_cache_marks(view),
         unrecorded=view.unrecorded,
+        declined=view.declined,
     )
 
 
@@ -292,7 +295,12 @@ def _read(view: CompiledContext) -> tuple[list[_Said], list[Body]]:
             said.append(_Said(message.id, message.role, _preview(message), counted))
         else:
             bodies.append(event.body)
-    return said, [*bodies, *view.proposed]
+    bodies.extend(view.proposed)
+    # No account of a request shows what a request pass took out of it.
+    rewritten = {one.id: one for body in bodies if isinstance(body, ReductionRecorded) for one in body.rewritten}
+    if rewritten:
+        said = [one._replace(preview=_preview(rewritten[one.id])) if one.id in rewritten else one for one in said]
+    return said, bodies
 
 
 def _preview(message: Message) -> str:

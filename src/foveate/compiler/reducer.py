@@ -22,6 +22,7 @@ from foveate.transforms.truncate import reserve
 from foveate.views.draft import Draft, PassContext
 from foveate.views.ledger import Ledger
 from foveate.views.projection import Projection
+from foveate.views.timeline import REDUCTION_DECLINED, STRAY_PIN
 
 NOTHING_KEPT: Final = KeptTurns()
 _UNBOUNDED: Final = sys.maxsize
@@ -91,14 +92,11 @@ class Reducer:
         gained = sizes.used - draft.tokens
         if event is None or (decision.trigger != "must" and gained < sizes.measure * WORTHWHILE[decision.trigger]):
             text = f"{decision.reason}; the passes make {draft.tokens} of {sizes.used} tokens, which is not worth it"
-            declined = DiagnosticRecorded(
-                code="reduction_declined", phase="compile", text=text, subject=str(sizes.used)
-            )
+            declined = DiagnosticRecorded(code=REDUCTION_DECLINED, phase="compile", text=text, subject=str(sizes.used))
             return so_far._replace(proposed=(*so_far.proposed, declined))
-        if not kept.yields:
-            return after._replace(proposed=(event,))
-        yielded = DiagnosticRecorded(code="turns_yielded", phase="compile", text=kept.yields)
-        return after._replace(proposed=(event, yielded))
+        said = [DiagnosticRecorded(code="turns_yielded", phase="compile", text=kept.yields)] if kept.yields else []
+        said += _newest_dropped(so_far.items, draft.items)
+        return after._replace(proposed=(event, *said))
 
     def _context(
         self,
@@ -128,3 +126,23 @@ class Reducer:
 def _ledger_of(timeline: Projection, rewritten: Mapping[int, Message]) -> Ledger:
     """The ledger as it will be once the log knows what was rewritten."""
     return timeline.ledger.rewritten((timeline.message(order), message) for order, message in rewritten.items())
+
+
+def _newest_dropped(before: Sequence[Item], after: Sequence[Item]) -> list[DiagnosticRecorded]:
+    """That the model does not see what was said last, if a reduction left nothing of it."""
+    newest = [item for item in before if item.group == before[-1].group] if before else []
+    shown = {item.id for item in after}
+    if not newest or any(item.id in shown for item in newest):
+        return []
+    text = (
+        f"the newest exchange, {newest[0].id} to {newest[-1].id}, {sum(item.tokens for item in newest)} tokens, is too "
+        "large for the request even when shortened, and the model does not see it; raise `budget`, or have fewer calls "
+        "made at once"
+    )
+    return [DiagnosticRecorded(code="newest_dropped", phase="compile", subject=newest[0].id, text=text)]
+
+
+def stray_pin(pin: str) -> DiagnosticRecorded:
+    """That a recorded pin names no message."""
+    text = f"the pin {pin!r} names no message, and keeps none; pin a message by its id, such as m1"
+    return DiagnosticRecorded(code=STRAY_PIN, phase="compile", subject=pin, text=text)

@@ -7,18 +7,20 @@ it. A pass that comes to a session later is asked about all that was said before
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from foveate.compiler.recipe import recipe_of
 from foveate.compiler.reduction import compared, is_needed, run_pass
 from foveate.errors import ConfigError
+from foveate.log.context import AgentContext
 from foveate.log.events import Body, FramingSet, PassRecord
 from foveate.log.items import Item
-from foveate.log.messages import Message, MessageMeta, has_content, text_message
+from foveate.log.messages import Message, MessageMeta, Opaque, Text, has_content, text_message
+from foveate.log.quoting import flatten_text
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState
 from foveate.views.draft import Draft, PassContext
@@ -28,6 +30,9 @@ from foveate.views.projection import Projection
 
 Stage = Pass | PlainPass
 WHY = "rewritten before any request showed it"
+_PROMPT: Final = "system"
+_SECTION_TEXTS: Final = ("name", "content", "source")
+_BESIDE: Final = MessageMeta(origin="system")
 
 
 class Requested(NamedTuple):
@@ -210,37 +215,91 @@ def ask_beside(state: AgentState, passes: Sequence[Stage], ctx: PassContext) -> 
     """The state with sections, override and system prompt as passes leave them, and an event for the latter."""
     timeline = ctx.timeline
     context = state.context
-    sections, system, override = state.sections, context.system, state.override
-    if override is None:
-        texts = {f"section {index}": section.content for index, section in enumerate(sections)}
+    sections, override = state.sections, state.override
+    prompt = _prompt(context)
+    if override is not None:
+        override = _override(override, passes, ctx)
+    else:
+        beside = [message for index, section in enumerate(sections) for message in _section_texts(index, section)]
         # The last call showed it as they left it, and they are asked about each text once.
         seen = timeline.sent is not None and not timeline.reframed
-        if system and not (seen and all(key_of(stage) in timeline.asked for stage in passes)):
-            texts["system"] = system
-        found = _texts(texts, passes, ctx)
-        sections = tuple(_section(one, found[f"section {index}"]) for index, one in enumerate(sections))
-        system = found.get("system", system)
-    else:
-        override = _override(override, passes, ctx)
+        if prompt is not None and not (seen and all(key_of(stage) in timeline.asked for stage in passes)):
+            beside.append(prompt)
+        found = _beside(beside, passes, ctx)
+        sections = tuple(_section(index, one, found) for index, one in enumerate(sections))
+        prompt = found.get(_PROMPT, prompt)
     state = replace(state, sections=sections, override=override)
-    if system == context.system:
+    if prompt is None or prompt == _prompt(context):
         return state, ()
+    system, forms = _said_by(prompt, context)
     framed = FramingSet(
-        system=system, tools=context.tools, response_format=context.response_format, model=context.model
+        system=system, forms=forms, tools=context.tools, response_format=context.response_format, model=context.model
     )
-    return replace(state, context=replace(context, system=system)), (framed,)
+    return replace(state, context=replace(context, system=system, forms=forms)), (framed,)
 
 
-def _section(section: ContextSection, content: str) -> ContextSection:
-    return section if content == section.content else msgspec.structs.replace(section, content=content)
+def _prompt(context: AgentContext) -> Message | None:
+    """The system prompt as a message: a part for each of the blocks that it was given in."""
+    if not context.system:
+        return None
+    given = next(iter(context.forms.values()), None)
+    if given is None:
+        return text_message(_PROMPT, "system", context.system, _BESIDE)
+    blocks = given["parts"] if isinstance(given, dict) else given
+    parts = tuple(map(_block_part, blocks))
+    fields = {name: value for name, value in given.items() if name != "parts"} if isinstance(given, dict) else {}
+    return Message(id=_PROMPT, role="system", parts=parts, meta=_BESIDE, extra=fields)
 
 
-def _texts(texts: Mapping[str, str], passes: Iterable[Stage], ctx: PassContext) -> dict[str, str]:
-    messages = (text_message(name, "system", text, MessageMeta(origin="system")) for name, text in texts.items())
+def _block_part(block: dict[str, Any]) -> Text | Opaque:
+    # A block of a type that nobody here knows may have no text.
+    text = block.get("text")
+    is_text = block.get("type", "text") == "text" and isinstance(text, str)
+    return Text(text=str(text), extra=block) if is_text else Opaque(format="anthropic", raw=block)
+
+
+def _said_by(prompt: Message, context: AgentContext) -> tuple[str, dict[str, Any]]:
+    """What a message says as a system prompt: as a text, and in the form that the prompt of the context has."""
+    said = [part for part in prompt.parts if isinstance(part, Text)]
+    system = "\n\n".join(part.text for part in said)
+    # The fields of a block stay in their order.
+    blocks = [
+        part.raw if isinstance(part, Opaque) else {**part.extra, "text": part.text}
+        for part in prompt.parts
+        if isinstance(part, Text | Opaque)
+    ]
+    forms: dict[str, Any] = {}
+    for format, given in context.forms.items():
+        if isinstance(given, dict):
+            forms[format] = {name: blocks if name == "parts" else prompt.extra.get(name) for name in given}
+        else:
+            forms[format] = [block if "type" in block else {"type": "text", **block} for block in blocks]
+    return system, forms
+
+
+def _section_texts(index: int, section: ContextSection) -> Iterator[Message]:
+    """What a section says, each text of it as a message: a request shows its name, too, and an account its source."""
+    for field in _SECTION_TEXTS:
+        text = getattr(section, field)
+        if text:
+            yield text_message(f"section {index} {field}", "system", text, _BESIDE)
+
+
+def _section(index: int, section: ContextSection, found: Mapping[str, Message]) -> ContextSection:
+    texts = {field: found.get(f"section {index} {field}") for field in _SECTION_TEXTS}
+    changed = {
+        field: flatten_text(message.text) if field == "name" else message.text
+        for field, message in texts.items()
+        if message is not None and message.text != getattr(section, field)
+    }
+    return msgspec.structs.replace(section, **changed) if changed else section
+
+
+def _beside(messages: Iterable[Message], passes: Iterable[Stage], ctx: PassContext) -> dict[str, Message]:
     draft = _drafted(messages, ctx.timeline)
     for stage in passes:
         draft = _asked(stage, draft, ctx)
-    return {item.id: item.message.text for item in draft.items}
+    return {item.id: item.message for item in draft.items}
 
 
 def _override(messages: tuple[Message, ...], passes: Iterable[Stage], ctx: PassContext) -> tuple[Message, ...]:

@@ -11,7 +11,7 @@ from foveate.budget.window import TokenBudget
 from foveate.compiler.compiled import CompiledContext, Made, in_doubt, overridden, sent_before
 from foveate.compiler.framing import framing_of
 from foveate.compiler.policy import CompactWhen, Policy
-from foveate.compiler.reducer import NOTHING_KEPT, Reducer
+from foveate.compiler.reducer import NOTHING_KEPT, Reducer, stray_pin
 from foveate.compiler.reduction import verify
 from foveate.compiler.triggers import Sizes, asked_sizes, check_fit, check_room, decide, low_mark
 from foveate.errors import BudgetError
@@ -90,6 +90,6 @@ def _run(state: AgentState, plan: Plan, timeline: Projection, correction: Correc
     prefix = sent_before(reduced.items, timeline)
     free = sizes.room - used if sizes is not None else None
     verify(reduced, timeline, budget, room=free, prefix=prefix, rules=policy.rules, kept=kept.ids)
-    reduced = reduced._replace(proposed=(*framed, *reduced.proposed))
+    reduced = reduced._replace(proposed=(*framed, *reduced.proposed, *map(stray_pin, timeline.stray_pins)))
     made = Made(plan.name, framing, items, requested.items, reduced, budget, decision, plan.cache, prefix)
     return CompiledContext.of(state, timeline, made, is_verified=True)

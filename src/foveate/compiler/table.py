@@ -70,7 +70,9 @@ def _summary(explanation: Explanation) -> Text:
         ),
         f"{len(explanation.fates):,} messages: {counts}" if explanation.fates else "no messages",
     ]
-    if explanation.trigger:
+    if explanation.declined:
+        lines.append(f"not reduced ({explanation.trigger}): {explanation.declined}")
+    elif explanation.trigger:
         lines.append(f"reduced ({explanation.trigger}): {explanation.reason}")
     if explanation.corrected is not None and explanation.corrected > explanation.used:
         lines.append(f"the provider will probably count {explanation.corrected:,} tokens")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from foveate.errors import ConfigError
@@ -56,15 +57,21 @@ class KeepTurns:
         last = [item for item in whole if item.message.meta.turn > newest - self.turns]
         if (tokens := _tokens(last)) <= room:
             return KeptTurns(frozenset(item.id for item in last), tokens)
-        tail = _tail(last, newest, newest_input, exchanges)
-        for turns in range(self.turns, 0, -1):
-            some = [item for item in last if newest - turns < item.message.meta.turn < newest] + tail
-            if (left := _tokens(some)) <= room:
-                before = f" and all but {turns} of the turns" if turns < self.turns else ""
-                return KeptTurns(frozenset(item.id for item in some), left, self._said(tokens, room, before))
-        return KeptTurns(
-            yields=f"`keep_turns={self.turns}` needs {tokens} tokens and has {room}: nothing of it is kept"
-        )
+        some = _tail(last, newest, newest_input, exchanges)
+        if (left := _tokens(some)) > room:
+            nothing = f"`keep_turns={self.turns}` needs {tokens} tokens and has {room}: nothing of it is kept"
+            return KeptTurns(yields=nothing)
+        before = ""
+        # The turns that there are: the number that was asked for may be any.
+        for turn, items_of in groupby(sorted(last, key=_turn_of, reverse=True), key=_turn_of):
+            if turn == newest:
+                continue
+            older = list(items_of)
+            if left + (size := _tokens(older)) > room:
+                before = f" and all but {newest - turn} of the turns"
+                break
+            some, left = [*some, *older], left + size
+        return KeptTurns(frozenset(item.id for item in some), left, self._said(tokens, room, before))
 
     def _said(self, tokens: int, room: int, before: str) -> str:
         older = f"the older part of the running turn{before}"
@@ -76,6 +83,10 @@ def _tail(last: Sequence[Item], newest: int, newest_input: str | None, exchanges
     running = [item for item in last if item.message.meta.turn == newest]
     recent = list(dict.fromkeys(item.group for item in reversed(running)))[:exchanges]
     return [item for item in running if item.group in recent or item.id == newest_input]
+
+
+def _turn_of(item: Item) -> int:
+    return item.message.meta.turn
 
 
 def _tokens(items: Iterable[Item]) -> int:

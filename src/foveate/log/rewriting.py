@@ -18,7 +18,7 @@ def rewrite_message(message: Message, rewrite: Rewrite) -> Message:
     Words, arguments of calls, results, addresses of media, what is known of the message and fields that only its
     provider understands are rewritten. Reasoning cannot be: a signature binds it to its text, so it is left out whole.
     Names of tools and ids stay, or calls would lose their results. Content that is no text, such as a picture, stays.
-    In what only one format understands, every text is rewritten, whatever it is for.
+    In what only one format understands, every text is rewritten, whatever it is for, but for its type.
     """
     kept = (_part(part, rewrite) for part in message.parts)
     parts = tuple(part for part in kept if part is not None)
@@ -29,12 +29,15 @@ def rewrite_message(message: Message, rewrite: Rewrite) -> Message:
 
 
 def rewrite_value(value: Any, rewrite: Rewrite) -> Any:
-    """Plain data with every text in it rewritten, names of fields included."""
+    """Plain data with its texts rewritten; names of fields and what says the type of a thing stay, or nobody reads it.
+
+    A function that takes out a word of a conversation does not mean the word `text` of a format.
+    """
     match value:
         case str():
             return rewrite(value)
         case Mapping():
-            return {rewrite_value(key, rewrite): rewrite_value(one, rewrite) for key, one in value.items()}
+            return {key: one if key == "type" else rewrite_value(one, rewrite) for key, one in value.items()}
         case list() | tuple():
             return type(value)(rewrite_value(one, rewrite) for one in value)
         case _:
@@ -64,14 +67,52 @@ def _part(part: Part, rewrite: Rewrite) -> Part | None:
 
 
 def rewrite_arguments(arguments: str, rewrite: Rewrite) -> str:
-    """The arguments of a call with their texts rewritten; JSON stays JSON, and the same bytes if nothing changes."""
+    """The arguments of a call with their values rewritten; JSON stays JSON, and the same bytes if nothing changes.
+
+    The names of arguments stay, as the tool knows no others. A number that has to change becomes a text.
+    """
     try:
         value = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, RecursionError):
         return rewrite(arguments)
-    rewritten = rewrite_value(value, rewrite)
+    rewritten = _argument(value, rewrite)
+    text = arguments if rewritten == value else msgspec.json.encode(rewritten).decode()
     # A text may also stand across what the JSON divides.
-    return rewrite(arguments if rewritten == value else msgspec.json.encode(rewritten).decode())
+    across = rewrite(text)
+    return across if across == text or _names_in(across) in (None, _names_in(text)) else text
+
+
+def _argument(value: Any, rewrite: Rewrite) -> Any:
+    match value:
+        case str():
+            return rewrite(value)
+        case dict():
+            return {name: _argument(one, rewrite) for name, one in value.items()}
+        case list():
+            return [_argument(one, rewrite) for one in value]
+        case int() | float() if not isinstance(value, bool):
+            text = msgspec.json.encode(value).decode()
+            changed = rewrite(text)
+            return value if changed == text else changed
+        case _:
+            return value
+
+
+def _names_in(arguments: str) -> list[str] | None:
+    """The names in arguments in their order; None if they are no JSON."""
+    try:
+        waiting = [msgspec.json.decode(arguments)]
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    names: list[str] = []
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            names.extend(value)
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return names
 
 
 def _media(media: Media, rewrite: Rewrite) -> Media:

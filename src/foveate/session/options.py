@@ -218,8 +218,8 @@ class Means:
 
     def narrow(self, most: int | None) -> None:
         """Send at most so many tokens, if the budget is more; None takes it back."""
-        if most is not None and most < 1:
-            raise ConfigError(f"`most` must be 1 token or more, got {most!r}; None takes it back")
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigError(f"`most` must be 1 token or more, got {most!r:.80}; None takes it back")
         if most is not None and self._options.compiler is not None:
             raise ConfigError("`narrow` has no effect beside a `compiler`, which has a budget of its own")
         if most is not None:

@@ -71,7 +71,8 @@ class ReadableSession:
 
     def recall(self, reference: str, *, lines: tuple[int, int] | None = None, query: str | None = None) -> str:
         """The content behind a reference such as "m17": whole, some of its lines, or the lines that match a query."""
-        if reference.startswith("artifact://") and self._writer.journal is not None:
+        is_artifact = isinstance(reference, str) and reference.startswith("artifact://")  # pyright: ignore[reportUnnecessaryIsInstance]
+        if is_artifact and self._writer.journal is not None:
             text = self._writer.journal.artifact(reference)
             return given_back(text_message(reference, "tool", text, MessageMeta()), lines, query)
         return given_back(self._known(reference), lines, query)

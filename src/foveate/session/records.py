@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
@@ -57,6 +58,24 @@ class Prompt(NamedTuple):
     forms: dict[str, Any]
 
 
+def session_name(session_id: str) -> str:
+    """The name of a session, unless it cannot be written into its events."""
+    if not isinstance(session_id, str) or encodable(session_id) != session_id:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(f"`session_id` {session_id!r:.200} is no name; give one such as 'task-42'")
+    return session_id
+
+
+@contextmanager
+def _refusing_depth(option: str) -> Generator[None]:
+    try:
+        yield
+    except RecursionError as error:
+        raise ConfigError(
+            f"`{option}` must be plain JSON, a few hundred levels deep at most; what was given is nested deeper"
+        ) from error
+
+
+@_refusing_depth("system")
 def prompt(system: SystemPrompt | None) -> Prompt:
     """A system prompt, unless it says nothing: providers refuse an empty one."""
     match system:
@@ -115,6 +134,7 @@ def plain(response_format: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if response_format is None else _own("response_format", dict(response_format))
 
 
+@_refusing_depth("tools")
 def definitions(tools: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Tool definitions as dicts of our own: a caller who changes theirs later must not change what was sent."""
     given = tuple(tools)
@@ -172,8 +192,8 @@ def tagged(call: int | None, tags: Mapping[str, str], calls: int) -> Tagged:
     for name, value in tags.items():
         if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"the tag `{name}` must be text, got {value!r}")
-    if call is not None and not 1 <= call <= calls:
-        raise UnknownReferenceError(f"no call {call} to tag; the session has {calls} calls, the first is 1")
+    if call is not None and not (isinstance(call, int) and 1 <= call <= calls):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnknownReferenceError(f"no call {call!r:.80} to tag; the session has {calls} calls, the first is 1")
     return Tagged(tags={name: encodable(value) for name, value in tags.items()}, call=call)
 
 
@@ -312,10 +332,10 @@ def call_record(view: CompiledContext, found: Looked, beside: Beside, recipe: Re
 
 def known(context: AgentContext, timeline: Projection, message_id: str) -> Message:
     """The message with an id, as requests may show it."""
-    position = timeline.position(message_id)
+    position = timeline.position(message_id) if isinstance(message_id, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if position is None:
         raise UnknownReferenceError(
-            f"no message {message_id!r} in session {context.session!r}; it has {context.message_count} messages, "
+            f"no message {message_id!r:.200} in session {context.session!r}; it has {context.message_count} messages, "
             "named like m1"
         )
     return timeline.message(position)
@@ -323,8 +343,8 @@ def known(context: AgentContext, timeline: Projection, message_id: str) -> Messa
 
 def unpinned(timeline: Projection, message_id: str) -> Unpinned:
     """That a message is pinned no more."""
-    if message_id not in timeline.pins:
-        raise UnknownReferenceError(f"{message_id!r} is not pinned; pinned are {list(timeline.pins)}")
+    if not isinstance(message_id, str) or message_id not in timeline.pins:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnknownReferenceError(f"{message_id!r:.200} is not pinned; pinned are {list(timeline.pins)}")
     return Unpinned(message_id=message_id)
 
 

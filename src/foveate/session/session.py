@@ -112,7 +112,7 @@ class Session(ReadableSession):
         self._usage = UsageReports()
         # Whose summary is being written; only one at a time.
         self._turns = Turns()
-        self._writer = EventWriter(AgentContext(session=session_id))
+        self._writer = EventWriter(AgentContext(session=records.session_name(session_id)))
         # What a preview showed is what `compile` sends, if nothing happened in between.
         self._previewed: Attempt | None = None
         self._frame(records.framing(system, tools, response_format, self._means.framing.model), given=True)

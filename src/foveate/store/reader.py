@@ -101,7 +101,7 @@ class Reader:
             said = [(row.seq, row.position) for row in connection.execute(named) if row.position is not None]
             if said:
                 return self._named(message_id, int(max(said)[1]))
-            if re.fullmatch(r"m[0-9]{1,15}", message_id):
+            if re.fullmatch(r"m[1-9][0-9]{0,15}", message_id):
                 # A message that is named after its place has no reference of its own.
                 place = int(message_id[1:]) - 1
                 query = select(table.c.position).where(mine, table.c.position == place, table.c.ref.is_(None))

@@ -12,6 +12,7 @@ from foveate.log.items import Item, Line, LineKind
 from foveate.log.messages import Message, MessageMeta, ToolCall, speaker_of
 from foveate.log.quoting import quote_name
 from foveate.log.semantics import parsed_arguments, recorded_semantics
+from foveate.recall.readable import readable
 from foveate.transforms.digest import clipped, digest_item, fitting, head_of
 from foveate.views.draft import Draft, Group, PassContext, groups, tail_start
 from foveate.views.ledger import BINDING, Failure
@@ -171,7 +172,7 @@ def _lines(group: Group, open_errors: Mapping[str, Failure], ctx: PassContext) -
     if spoken is not None:
         yield spoken
     else:
-        yield from _exchange_lines(group.items, original, open_errors)
+        yield from exchange_lines(group.items, original, open_errors)
 
 
 def spoken_line(message: Message, order: int, *, head: int | None = None) -> Line | None:
@@ -188,7 +189,8 @@ def spoken_line(message: Message, order: int, *, head: int | None = None) -> Lin
 
 def _spoken(kind: LineKind, message: Message, order: int, most: int) -> Line:
     """The beginning of what somebody said; how much more there is, is said beside it, where nobody can pretend it."""
-    text = message.text.strip()
+    # What only one format understands has no words, and may be all that was sent.
+    text = message.text.strip() or readable(message).strip()
     shown = head_of(text, most)
     return Line(
         kind=kind,
@@ -200,7 +202,8 @@ def _spoken(kind: LineKind, message: Message, order: int, most: int) -> Line:
     )
 
 
-def _exchange_lines(items: Sequence[Item], original: Message, open_errors: Mapping[str, Failure]) -> Iterator[Line]:
+def exchange_lines(items: Sequence[Item], original: Message, open_errors: Mapping[str, Failure]) -> Iterator[Line]:
+    """The lines that a digest has of an exchange, one for each call."""
     results = {result.call_id: item for item in items if (result := item.message.result) is not None}
     for part, call in enumerate(items[0].message.calls or original.calls):
         item = results.get(call.id)

@@ -8,9 +8,11 @@ from itertools import islice
 from typing import ClassVar, Final
 
 from foveate.log.items import Item, Line
+from foveate.log.messages import speaker_of
 from foveate.log.quoting import flatten_text, quote_attempt
 from foveate.transforms.digest import fitting, is_covered, with_lines
 from foveate.views.draft import Draft, PassContext
+from foveate.views.ledger import Note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,7 @@ class Summarise:
     """
 
     name: str = "summarise"
-    recipe_name: ClassVar[str] = "summarise@1"
+    recipe_name: ClassVar[str] = "summarise@2"
     runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
@@ -77,12 +79,17 @@ def _facts(item: Item, room: int, ctx: PassContext) -> Iterator[Line]:
             yield Line(kind="ledger", text=text, order=order)
     for note in reversed(ledger.decisions):
         if inside(note.message_id) and not any(note.text in text for text in shown):
-            yield Line(kind="ledger", text=f"noted in {note.message_id}: {note.text}", order=order)
+            yield Line(kind="ledger", text=f"{_noted(note, ctx)}: {note.text}", order=order)
     if ledger.plan is not None and inside(ledger.plan.message_id):
         yield Line(kind="ledger", text=f"plan ({ledger.plan.message_id}): {ledger.plan.text[:600]}", order=order)
     read = [path for path, source in _newest(ledger.read) if path not in ledger.written and inside(source)]
     if read:
         yield Line(kind="ledger", text=_listed("files read", read, room // 2, ctx), order=order)
+
+
+def _noted(note: Note, ctx: PassContext) -> str:
+    """Whose sentence it is: a decision of the assistant is none of the user."""
+    return f"noted by {speaker_of(ctx.said(note.order))} {note.message_id}"
 
 
 _LISTED: Final = 24

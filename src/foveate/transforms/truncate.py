@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from foveate.errors import BudgetError
 from foveate.log.items import Item
-from foveate.transforms.digest import clipped, with_lines
+from foveate.transforms.digest import clipped, digest_item, fitting, with_lines
+from foveate.transforms.fold import exchange_lines
 from foveate.transforms.mask import mask_output
 from foveate.transforms.placeholders import with_short_calls, with_text
 from foveate.views.draft import Draft, Group, PassContext, groups
+
+# The least tokens that the calls of an exchange get which was too large.
+_TRACE: Final = 60
 
 
 class Truncate:
     """Bring a draft under the limit by giving up protection, least dear first."""
 
     name = "truncate"
-    recipe_name: ClassVar[str] = "truncate@1"
+    recipe_name: ClassVar[str] = "truncate@2"
     runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
@@ -25,13 +29,11 @@ class Truncate:
         return draft.tokens > ctx.limit
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
-        # The order in which protection yields; each step is tried item by item until the draft fits.
-        enough = ctx.limit - reserve(ctx.limit, len(ctx.ledger.open_errors))
-        for step in (_mask_tail, _thin_digests, _shorten_first, _drop_old, _mask_hard, _drop_all):
-            for change in step(draft, ctx):
-                if draft.tokens <= enough:
-                    break
-                draft = draft.with_items(change(draft.items))
+        given, draft = draft, _shortened(draft, ctx)
+        newest = _free_groups(given, ctx)[-1:]
+        if newest and newest[0].head.message.calls and newest[0].head.id not in {item.id for item in draft.items}:
+            # All else was given up for it, and in vain.
+            draft = _shortened(_without_exchange(given, newest[0], ctx), ctx)
         if draft.tokens > ctx.limit:
             raise BudgetError(
                 f"pinned messages and the newest input need {draft.tokens} tokens but messages have {ctx.limit}; "
@@ -40,6 +42,28 @@ class Truncate:
                 limit=ctx.limit,
             )
         return draft
+
+
+def _shortened(draft: Draft, ctx: PassContext) -> Draft:
+    # The order in which protection yields; each step is tried item by item until the draft fits.
+    enough = ctx.limit - reserve(ctx.limit, len(ctx.ledger.open_errors))
+    for step in (_mask_tail, _thin_digests, _shorten_first, _drop_old, _mask_hard, _drop_all):
+        for change in step(draft, ctx):
+            if draft.tokens <= enough:
+                break
+            draft = draft.with_items(change(draft.items))
+    return draft
+
+
+def _without_exchange(draft: Draft, group: Group, ctx: PassContext) -> Draft:
+    """The draft with a digest in the place of an exchange: its first calls in a line each."""
+    errors = {failure.message_id: failure for failure in ctx.ledger.open_errors.values()}
+    found = exchange_lines(group.items, ctx.said(group.head.order), errors)
+    lines = fitting(found, max(_TRACE, ctx.limit // 10), ctx)
+    covers = [(item.order, item.order) for item in group.items]
+    trace = digest_item(lines, covers, ctx, id=f"r{ctx.number}.dropped", by="truncate")
+    end = group.start + len(group.items)
+    return draft.with_items((*draft.items[: group.start], trace, *draft.items[end:]))
 
 
 def reserve(limit: int, errors: int) -> int:

@@ -26,11 +26,11 @@ from foveate.views.timeline import Projector, Timeline
 from foveate.views.working_set import WorkingSet, WorkingSetBuilder
 
 # Of the fold: raised when the same events give another timeline, so that older checkpoints are left aside.
-FOLD_VERSION: Final = 5
+FOLD_VERSION: Final = 6
 _PLAIN: Final = (
     "logged", "named", "calls", "reductions", "sent_messages", "sealed_messages", "shared", "shared_tokens",
     "declined", "growth", "kept", "model_switched", "reframed", "recalled", "leading", "newest_input", "first_input",
-    "inputs",
+    "inputs", "stray_pins",
 )  # fmt: skip
 _CONTEXT: Final = ("session", "system", "forms", "tools", "response_format", "model", "turn", "step", "execution_id")
 # Results may still come for the newest calls.
@@ -153,6 +153,7 @@ def _fill(timeline: Timeline, state: _State) -> None:
     for name in _PLAIN:
         setattr(timeline, name, state.plain[name])
     timeline.recalled, timeline.inputs = tuple(timeline.recalled), tuple(timeline.inputs)
+    timeline.stray_pins = tuple(timeline.stray_pins)
     timeline.pins = Shared(dict.fromkeys(state.pins))
     timeline.lost_errors, timeline.selection = state.lost_errors, state.selection
     timeline.asked, timeline.rewritten = Shared(state.asked), Shared(state.rewritten)

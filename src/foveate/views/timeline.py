@@ -51,6 +51,10 @@ from foveate.views.working_set import WorkingSetBuilder
 _INDEXED: Final = 40
 
 
+# The diagnostics that say that a reduction would not have been worth it, and of a pin that it names no message.
+REDUCTION_DECLINED: Final = "reduction_declined"
+STRAY_PIN: Final = "stray_pin"
+
 _MANY: Final = 100
 _STRETCH: Final = 5_000
 # How many messages without content are remembered as such; to explain them, nothing else needs it.
@@ -80,6 +84,7 @@ class Timeline:
         self.working = WorkingSetBuilder()
         self.evidence = EvidenceIndex()
         self.pins = Shared[dict[str, None]]({})
+        self.stray_pins: tuple[str, ...] = ()
         self.calls = 0
         self.reductions = 0
         self.sent: Sent | None = None
@@ -131,6 +136,7 @@ class Timeline:
             working=self.working.working_set(),
             evidence=self.evidence,
             pins=self.pins.snapshot(),
+            stray_pins=self.stray_pins,
             calls=self.calls,
             reductions=self.reductions,
             sent=self.sent,
@@ -221,7 +227,7 @@ class Timeline:
             case SummaryRecorded() | ReflectionRecorded():
                 self._take_thought(body)
             case Pinned(message_id=message_id):
-                self.pins.own()[message_id] = None
+                self._take_pin(message_id)
             case Unpinned(message_id=message_id):
                 self.pins.own().pop(message_id, None)
             case ErrorResolved(message_id=message_id):
@@ -233,9 +239,17 @@ class Timeline:
             case _:
                 return
 
+    def _take_pin(self, message_id: str) -> None:
+        if self.position(message_id) is None:
+            self.stray_pins = (*self.stray_pins, message_id)
+        else:
+            self.pins.own()[message_id] = None
+
     def _take_diagnostic(self, code: str, subject: str) -> None:
-        if code == "reduction_declined":
+        if code == REDUCTION_DECLINED:
             self.declined = int(subject or 0)
+        elif code == STRAY_PIN:
+            self.stray_pins = tuple(pin for pin in self.stray_pins if pin != subject)
         elif code == "call_lost":
             # Its number was given away, and is not given again.
             self.calls = max(self.calls, int(subject))

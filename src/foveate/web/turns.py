@@ -14,6 +14,7 @@ from foveate.log.events import DiagnosticRecorded, MessageAppended
 from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall
 from foveate.recall.readable import readable, readable_call
 from foveate.store import SessionInfo, Store
+from foveate.views.timeline import REDUCTION_DECLINED
 from foveate.web.held import STORE_FAILED, Held
 from foveate.web.links import to_call, to_log
 from foveate.wire.opaque import readable_opaque
@@ -27,7 +28,7 @@ _MOST_MESSAGES: Final = 400
 _LONGEST: Final = 40_000
 _LINE: Final = 140
 # Said of a compile's own economy, of interest to nobody who chats; and what one notice tells for all that waits.
-QUIET: Final = frozenset({"reduction_declined", STORE_FAILED})
+QUIET: Final = frozenset({REDUCTION_DECLINED, STORE_FAILED})
 """The codes of diagnostics that do not stand in a conversation."""
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)")

@@ -139,6 +139,26 @@ def decode_next(raws: Sequence[object], before: Sequence[Message], format: str |
 
     It is read off the newest of them, so that every process that goes on with the conversation knows the same.
     """
+    try:
+        return _decoded(raws, before, format)
+    except RecursionError as error:
+        raise MessageError(
+            f"message {_deepest(raws)}: its values are nested deeper than can be read; give plain JSON, a few hundred "
+            "levels deep at most"
+        ) from error
+
+
+def _deepest(raws: Sequence[object]) -> int:
+    """The index of the first message that is nested too deep to be looked at."""
+    for index, raw in enumerate(raws):
+        try:
+            repr(raw)
+        except RecursionError:
+            return index
+    return 0
+
+
+def _decoded(raws: Sequence[object], before: Sequence[Message], format: str | None) -> list[Message]:
     dumped = [_dumped(raw, index) for index, raw in enumerate(raws)]
     if format is not None:
         given = format_named(format)

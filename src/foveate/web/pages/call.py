@@ -151,7 +151,8 @@ def _show_next(desk: Desk, lens: Lens | None, ahead: _Ahead) -> None:
         with box("card padded"):
             _size(view.tokens, limit, contents)
             if view.decision is not None:
-                _compacted(view.decision.trigger, view.decision.reason)
+                not_done = f"Not compacted: {view.declined}." if view.declined is not None else None
+                _compacted(view.decision.trigger, not_done or view.decision.reason)
         _explained(view.explain, info.session_id, lens)
         _request(desk, blocks_of(contents, view.predicted_cached, info.session_id, lens, pins), info.session_id)
 
