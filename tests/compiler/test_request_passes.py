@@ -150,6 +150,22 @@ def test_a_pass_that_comes_as_much_is_evicted_hides_what_was_evicted_before() ->
     assert KEY not in shown(view)
 
 
+def test_errors_stay_open_in_a_digest_whose_words_alone_are_rewritten() -> None:
+    """Its other lines are not shown again, as nobody knows what of them was to be taken out."""
+
+    @request_pass
+    def relabel(draft: Draft, ctx: PassContext) -> Draft:
+        return draft.with_text(lambda text: text.replace("[earlier in this session", "[before"))
+
+    failed = exchange("e", "bash", "fatal: no such remote\nexit code 1", command="git push")
+    session = session_of([user("Begin."), *failed, *work(12)], budget=4_000)
+    assert "open error m3" in session.compile().to("text")
+    later = Session.from_events(load_events(session.dump()), budget=8_000, passes=(relabel, *PASSES))
+    view = later.compile()
+    assert "open error m3" in view.to("text")
+    assert [(line.kind, line.source) for item in view.items for line in item.lines] == [("error", "m3")]
+
+
 def test_what_comes_back_was_rewritten_too(tmp_path: Path) -> None:
     """Pins, recalled passages and the answers of the recall tool, in this process and in the next."""
     options = {"budget": 2_000, "passes": (redact, *PASSES), "tools": [RECALL_TOOL]}

@@ -126,6 +126,15 @@ def test_a_budget_that_holds_no_message_says_so() -> None:
     assert caught.value.needed > caught.value.limit
 
 
+def test_sections_of_one_call_do_not_cost_the_conversation() -> None:
+    """A reduction is for good, what stands beside it is not: the next call would have nothing to send."""
+    session = Session(budget=300, policy="drop")
+    session.append(says("word " * 100))
+    with pytest.raises(foveate.BudgetError, match="not one message fits"):
+        session.compile(sections=[ContextSection(name="notes", content="word " * 240)])
+    assert "word" in session.compile().to("text")
+
+
 @pytest.mark.parametrize(
     "thought",
     [

@@ -169,6 +169,9 @@ def _refuse_late_rewriting(stage: Stage, before: Draft, after: Draft) -> None:
             )
 
 
+_STILL_OPEN: Final = "an error that is not settled"
+
+
 def key_of(stage: Stage) -> str:
     """What a pass is known by in the records of calls: its name and its options."""
     return f"{pass_name(stage)}:{recipe_of(stage)[:16]}"
@@ -203,8 +206,9 @@ def _changed(old: Item, new: Item, stage: Stage, ctx: PassContext) -> Item:
         # It shows less of a message that stays as it is.
         return msgspec.structs.replace(new, tokens=tokens)
     if old.is_digest and new.lines == old.lines:
-        # Its lines would come back, as they were, in the digest that takes its place.
-        new = msgspec.structs.replace(new, lines=(), room=0)
+        # Its lines would come back, as they were, in the digest that takes its place; errors stay open without words.
+        errors = [msgspec.structs.replace(one, text=_STILL_OPEN, tokens=0) for one in new.lines if one.kind == "error"]
+        new = msgspec.structs.replace(new, lines=tuple(errors), room=0)
     if not old.is_as_said:
         # What became of it before is what is told of it.
         return msgspec.structs.replace(new, tokens=tokens)

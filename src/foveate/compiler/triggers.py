@@ -202,18 +202,20 @@ def check_fit(
             needed=budget.used,
             limit=budget.limit,
         )
-    if after is not before and _is_all_gone(before, after, framing):
+    if after is not before and _is_all_gone(before, after):
         newest = sum(item.tokens for item in before if item.group == before[-1].group)
         raise BudgetError(
-            f"not one message fits into a budget of {budget.limit} tokens, of which system prompt and tools take "
-            f"{framing.tokens}; raise `budget`, or shorten system prompt or tools",
+            f"not one message fits into a budget of {budget.limit} tokens, of which system prompt, tools and sections "
+            f"take {framing.tokens}; raise `budget`, or shorten them",
             needed=max(correction.correct(framing.tokens + newest), budget.limit + 1),
             limit=budget.limit,
         )
 
 
-def _is_all_gone(before: Sequence[Item], after: Sequence[Item], framing: Framing) -> bool:
-    """Whether a reduction left nothing of a conversation but instructions, though there was more."""
-    beside = bool(framing.before or framing.after)
-    is_left = beside or any(item.message.role != "system" or item.is_digest for item in after)
+def _is_all_gone(before: Sequence[Item], after: Sequence[Item]) -> bool:
+    """Whether a reduction left nothing of a conversation but instructions, though there was more.
+
+    Sections beside it are those of one call, while what a reduction took away stays away.
+    """
+    is_left = any(item.message.role != "system" or item.is_digest for item in after)
     return not is_left and any(item.message.role != "system" for item in before)
