@@ -20,10 +20,10 @@ def names(passes: Iterable[Pass | PlainPass]) -> list[str]:
 def test_every_step_is_in_the_tuple_in_the_order_in_which_it_runs() -> None:
     """What every request needs first, then cheap to dear, the guarantees last; nothing runs beside it."""
     assert names(PASSES) == [
-        "cap", "restore_pins", "repair", "isolate", "supersede", "mask", "trim_calls", "fold", "distil", "summarise",
-        "truncate", "show_errors",
+        "cap", "restore_pins", "repair", "forget", "isolate", "supersede", "mask", "trim_calls", "fold", "distil",
+        "summarise", "truncate", "show_errors",
     ]  # fmt: skip
-    assert [runs_on(stage) for stage in PASSES] == ["request", *["reduction"] * 11]
+    assert [runs_on(stage) for stage in PASSES] == ["request", *["reduction"] * 12]
 
 
 def test_the_records_of_a_compile_are_the_tuple_in_its_order() -> None:

@@ -19,6 +19,7 @@ from foveate.transforms import (
     Distil,
     Drop,
     Fold,
+    Forget,
     Isolation,
     Mask,
     Repair,
@@ -51,6 +52,7 @@ PASSES: tuple[Pass | PlainPass, ...] = (
     Cap(),  # on every request, before it is decided whether to reduce: it may make a reduction unnecessary
     RestorePins(),  # first in a reduction: what comes back has to be paired, counted and kept by all others
     Repair(),  # before all that reduce: they assume that calls and results are paired
+    Forget(),  # before all that counts tokens: where it is enough, nothing else is touched
     Boundary(),  # right after the repair: it decides what finished turns leave, the others what is left of it
     Supersede(),  # before masking and folding, or stale reads would be previewed and quoted
     Mask(),  # before folding: where it is enough, the exchanges stay
@@ -93,10 +95,12 @@ class Policy:
     when: When | None = None
     origin: Origin | None = None
     recipe_name: ClassVar[str] = "policy@2"
-    # Found once, as every compile asks: the passes by when they run, the rule that keeps the last turns, all rules.
+    # Found once, as every compile asks: the passes by when they run, the rule that keeps the last turns,
+    # whether what was looked up for an input is taken out once that is answered, all rules.
     request_passes: tuple[RequestPass, ...] = field(init=False, repr=False, compare=False)
     reducing_passes: tuple[Pass | PlainPass, ...] = field(init=False, repr=False, compare=False)
     turn_rule: KeepTurns | None = field(init=False, repr=False, compare=False)
+    forgets: bool = field(init=False, repr=False, compare=False)
     rules: tuple[Invariant, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -108,6 +112,7 @@ class Policy:
             "request_passes": asked,
             "reducing_passes": passes[len(asked) :],
             "turn_rule": turn_rule,
+            "forgets": _has(passes, Forget),
             "rules": INVARIANTS if turn_rule is None else (*INVARIANTS, turn_rule),
         }
         for name, value in found.items():
@@ -192,13 +197,13 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
             Policy(name="transparent", passes=isolated(PASSES, Transparent())),
             Policy(
                 name="mask",
-                passes=(Cap(), RestorePins(), Repair(), Supersede(), Mask(), TrimCalls(), Truncate(), ShowErrors()),
+                passes=(*PASSES[:4], Supersede(), Mask(), TrimCalls(), Truncate(), ShowErrors()),
                 low=0.6,
                 patience=None,
             ),
             Policy(
                 name="drop",
-                passes=(Cap(), RestorePins(), Repair(), Drop(), Truncate(), ShowErrors()),
+                passes=(*PASSES[:4], Drop(), Truncate(), ShowErrors()),
                 low=0.6,
                 patience=None,
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +17,8 @@ from foveate.errors import ConfigError, UnknownModelError
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, FramingSet, RecallRecorded
 from foveate.recall import PassageIndex
+from foveate.recall.embedding import Embedder
+from foveate.recall.meaning import Meaning
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session.recollection import Recollection
 from foveate.session.records import Beside, Looked, Recipe, state_of
@@ -42,6 +44,7 @@ class Options:
     keep_turns: int | None = None
     compact_when: CompactWhen | None = None
     counter: TokenCounter | None = None
+    embedder: Embedder | None = None
     # What runs on every request whatever policy is chosen.
     always: tuple[Pass | PlainPass, ...] = ()
     # The most tokens that a provider was found to take, if that is less than the budget.
@@ -187,7 +190,7 @@ class Means:
         self.profile = options.profile()
         self.counter = options.counter_for(self.profile)
         self.framing = FramingSet(model=self.profile.name if self.profile is not None else None)
-        self._recollection = Recollection()
+        self._recollection = Recollection(meaning=Meaning(options.embedder) if options.embedder is not None else None)
 
     def adopt(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
         """Compile with a framing from here on; `profile` is the one of its model, if that is not the model so far."""
@@ -240,7 +243,7 @@ class Means:
 
     def search_in(self, index: PassageIndex) -> None:
         """Recall from an index that somebody else fills."""
-        self._recollection = Recollection(self._recollection.shares, index)
+        self._recollection = self._recollection.of(index)
 
     def attempted(
         self, context: AgentContext, projection: Projection, now: float | None, beside: Beside, last: Attempt | None
@@ -249,18 +252,36 @@ class Means:
         compiled_from = (projection, self.compiler, now, beside)
         if last is not None and last.is_from(*compiled_from):
             return last
+        plain = state_of(context, projection, now, beside)
+        view = self.compiler.compile(plain)
+        found: Looked = []
         # An override is sent as it is.
-        found = [] if beside.override is not None else self.recalled(projection, context.turn)
-        view = self.compiler.compile(state_of(context, projection, found, now, beside))
+        if beside.override is None:
+            view, found = self._completed(
+                view, lambda one: self.compiler.compile(replace(plain, recalled=(one,), plain=view))
+            )
         return Attempt(*compiled_from, found, view)
 
-    def recalled(self, projection: Projection, turn: int) -> list[RecallRecorded | DiagnosticRecorded]:
-        """What is to be recalled for the newest input, or what went wrong: a search that fails costs no call."""
+    def _completed(
+        self, view: CompiledContext, compiled: Callable[[RecallRecorded], CompiledContext]
+    ) -> tuple[CompiledContext, Looked]:
+        """A request with what it does not show and its input is about; a search that fails costs no call."""
+        limit = self._limit(view)
         try:
-            found = self._recollection.for_input(projection, turn, self._limit(projection))
+            room = self._recollection.room(view, limit)
+            found = self._recollection.for_input(view, room.most) if room is not None else None
+            if room is None or found is None:
+                return view, []
+            completed = compiled(found)
+            if found.item.tokens > room.free:
+                # For its room more was evicted, which may be what the input is about.
+                left = limit - completed.tokens + found.item.tokens
+                again = self._recollection.for_input(completed, min(room.most, left))
+                if again is not None and again.item.tokens > room.free:
+                    completed, found = compiled(again), again
         except Exception as error:  # noqa: BLE001  whatever it is, the request can do without
-            return [DiagnosticRecorded(code="recall_failed", phase="recall", text=f"{error!r}")]
-        return [found] if found is not None else []
+            return view, [DiagnosticRecorded(code="recall_failed", phase="recall", text=f"{error!r}")]
+        return completed, [found]
 
     def _use(self, framing: FramingSet, compiler: Compiler | None = None) -> None:
         self.framing = framing
@@ -271,13 +292,13 @@ class Means:
         # What it has indexed stays.
         self._recollection.shares = policy.shares if isinstance(policy, Policy) else Shares()
 
-    def _limit(self, projection: Projection) -> int:
-        """The tokens that shares are of: of the compiler's budget, else of the last call's, else of the window."""
-        budget = getattr(self.compiler, "budget", None)
-        if isinstance(budget, TokenBudget):
-            return budget.limit
-        if projection.sent is not None and projection.sent.limit is not None:
-            return projection.sent.limit
+    def _limit(self, view: CompiledContext) -> int:
+        """The tokens that a request may have: of its budget, else of the last call's, else of the window."""
+        if view.budget is not None:
+            return view.budget.limit
+        sent = view.projection.sent
+        if sent is not None and sent.limit is not None:
+            return sent.limit
         return (self.profile.window if self.profile is not None else None) or _SMALL_WINDOW
 
 

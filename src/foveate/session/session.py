@@ -23,6 +23,7 @@ from foveate.log.context import AgentContext
 from foveate.log.events import Body, ErrorResolved, Event, FramingSet, Pinned
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
+from foveate.recall.embedding import Embedder
 from foveate.session import records
 from foveate.session.beside import Turns, run_beside
 from foveate.session.commit import Committed, EventWriter, Journal, Make
@@ -67,6 +68,7 @@ class Session(ReadableSession):
         compact_when: `(state, messages, budget) -> bool`: asks for a reduction besides what budget and prices ask.
         counter: counts tokens, instead of the model's own tokenizer.
         summarizer: may write summaries in `acompile`; without it none needs a model.
+        embedder: finds what to recall by meaning, too; without it by words alone.
         session_id: the name that events carry.
 
     """
@@ -88,6 +90,7 @@ class Session(ReadableSession):
         compact_when: CompactWhen | None = None,
         counter: TokenCounter | None = None,
         summarizer: Summarizer | None = None,
+        embedder: Embedder | None = None,
         session_id: str = "session",
     ) -> None:
         """Begin an empty session in memory; all options are optional."""
@@ -102,6 +105,7 @@ class Session(ReadableSession):
                 keep_turns=keep_turns,
                 compact_when=compact_when,
                 counter=counter,
+                embedder=embedder,
             )
         )
         self._router = router or DefaultRouter()

@@ -159,7 +159,7 @@ class Present:
             lines=tuple(lines),
             turns=tuple(_newest_turns(item, self.turns, head, ctx)),
             latest_input=ctx.said(order).text if order is not None else "",
-            recalled=next((one.lines for one in draft.items if _is_for_newest(one, ctx)), ()),
+            recalled=next((one.lines for one in (*ctx.looked_up, *draft.items) if _is_for_newest(one, ctx)), ()),
             plan=ledger.plan.text if ledger.plan is not None else None,
             results=tuple(_results(item, self.results, ctx))[::-1],
             failures=tuple(ledger.failures),

@@ -24,6 +24,8 @@ _SCANNED: Final = 20
 _AROUND: Final = 5
 _NAMED: Final = 0.12
 _PASSED: Final = 200
+# Calls of a turn behind its first one, on average: below that there is hardly a working set.
+_ACTING: Final = 0.1
 _MISSES: Final = 100
 
 
@@ -40,8 +42,9 @@ class Distil:
     runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
-        """Whether a digest has room."""
-        return any(item.room for item in draft.items)
+        """Whether a digest has room, and the agent acts: in a mere talk, room is better left to what is looked up."""
+        acts = ctx.timeline.further_calls >= _ACTING or not ctx.shares.recall
+        return acts and any(item.room for item in draft.items)
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
         visible = _visible(draft)

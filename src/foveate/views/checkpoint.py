@@ -26,10 +26,11 @@ from foveate.views.timeline import Projector, Timeline
 from foveate.views.working_set import WorkingSet, WorkingSetBuilder
 
 # Of the fold: raised when the same events give another timeline, so that older checkpoints are left aside.
-FOLD_VERSION: Final = 5
+FOLD_VERSION: Final = 6
 _PLAIN: Final = (
     "logged", "named", "calls", "reductions", "sent_messages", "sealed_messages", "shared", "shared_tokens",
-    "declined", "growth", "kept", "model_switched", "reframed", "recalled", "leading", "newest_input", "first_input",
+    "declined", "growth", "looked_up", "inputs", "kept", "model_switched", "reframed", "recalled", "leading",
+    "newest_input", "first_input",
 )  # fmt: skip
 _CONTEXT: Final = ("session", "system", "forms", "tools", "response_format", "model", "turn", "step", "execution_id")
 # Results may still come for the newest calls.

@@ -12,6 +12,7 @@ from foveate.budget.calibrate import Calibration
 from foveate.budget.tokens import TokenCounter
 from foveate.log.context import AgentContext, Log
 from foveate.log.events import (
+    FORGETTING,
     ON_REQUEST,
     CallRecorded,
     DiagnosticRecorded,
@@ -91,6 +92,8 @@ class Timeline:
         self.shared_tokens = 0
         self.declined = 0
         self.growth = 0
+        self.looked_up = 0
+        self.inputs = 0
         self.kept = 0
         self.lost_errors: tuple[str, ...] = ()
         self.usage: Usage | None = None
@@ -138,6 +141,8 @@ class Timeline:
             declined=self.declined,
             kept=self.kept,
             growth=self.growth,
+            looked_up=self.looked_up,
+            inputs=self.inputs,
             lost_errors=self.lost_errors,
             usage=self.usage,
             model=self.model,
@@ -210,6 +215,7 @@ class Timeline:
             case RecallRecorded(anchor=anchor, item=item):
                 self.mender.insert_before(anchor, item)
                 self.recalled = (anchor,)
+                self.looked_up += item.tokens
             case SummaryRecorded() | ReflectionRecorded():
                 self._take_thought(body)
             case Pinned(message_id=message_id):
@@ -257,6 +263,7 @@ class Timeline:
         self.mender.forget_left_out(_LEFT_OUT, self.pins.current)
         if message.role == "user" and message.id not in self.mender.left_out:
             self.newest_input = message.id
+            self.inputs += 1
             if self.first_input is None:
                 self.first_input = message.id
 
@@ -280,7 +287,15 @@ class Timeline:
             self.asked.own().update(dict.fromkeys(body.asked, self.message_count))
         self._grow(body)
         self.calls = body.number
-        self.sent = Sent(body.number, body.tokens, body.predicted_cached, body.now, self.mender.sealed, body.budget)
+        self.sent = Sent(
+            body.number,
+            body.tokens,
+            body.predicted_cached,
+            body.now,
+            self.mender.sealed,
+            body.budget,
+            self.looked_up,
+        )
         self.sent_messages = self.message_count
         self.shared = self.mender.sealed
         self.shared_tokens = self.mender.tokens
@@ -290,9 +305,14 @@ class Timeline:
         self._prefix = offered if is_its and offered is not None and offered.count == self.mender.sealed else None
 
     def _grow(self, body: CallRecorded) -> None:
-        """Follow how much a call adds, as a smoothed mean; integers, so that it is the same everywhere."""
-        if self.sent is not None and body.tokens > self.sent.tokens:
-            grown = body.tokens - self.sent.tokens
+        """Follow how much a call adds, as a smoothed mean; integers, so that it is the same everywhere.
+
+        What was looked up comes and goes: it says nothing of how a history grows.
+        """
+        if self.sent is None:
+            return
+        grown = body.tokens - self.looked_up - (self.sent.tokens - self.sent.looked_up)
+        if grown > 0:
             self.growth = grown if not self.growth else (self.growth * 7 + grown) // 8
 
     def _take_reduction(self, body: ReductionRecorded) -> None:
@@ -307,8 +327,9 @@ class Timeline:
         self.shared_tokens = sum(item.tokens for item in before[: self.shared])
         self.mender.replace(after, claims=body.claims)
         self.reductions = body.number
-        if body.trigger not in ON_REQUEST:
-            self.kept = body.after
+        self.looked_up = sum(item.tokens for item in after if item.fate == "recalled")
+        if body.trigger not in ON_REQUEST and body.passes != FORGETTING:
+            self.kept = body.after - self.looked_up
             self.declined = 0
         shown = {item.id for item in after} | {line.source for item in after for line in item.lines}
         self.lost_errors = tuple(one for one in self.ledger.open_error_ids() if one not in shown)
