@@ -132,7 +132,7 @@ class _Run:
             yield MayWrite()
             return
         if any(word.text == "xargs" for word in command.words[: len(command.words) - len(words)]):
-            # What it is given comes from elsewhere.
+            # Its input comes from elsewhere.
             yield from () if reach_of(texts) is Reach.NOTHING else (MayWrite(),)
         elif texts[0] == "cd":
             self._change_folder(words)

@@ -112,7 +112,7 @@ class UserWords:
     def within(self, room: int, measure: Measure = len, *, label: int = 0) -> tuple[tuple[Said, str], ...]:
         """Each message with what is shown of it, all of them together within the room.
 
-        What binds comes first, from whichever message; `label` is the size of what stands before each of them.
+        Binding sentences come first, whichever message they are in; `label` the size of the text before each.
         """
         drafts = [_Draft(one.text) for one in self.said]
         for one, draft in zip(self.said, drafts, strict=True):

@@ -194,7 +194,7 @@ class EventWriter:
         try:
             self.retried(partial(self.commit, partial(AgentContext.with_events, bodies=[said]), hold=True))
         except ConflictError as error:
-            # What it is about was written: no attempt to write that is made again.
+            # The events are in the log by now: a retry would append them twice.
             log_failure(self.context.session, error)
 
     def _take_in(self, *, hold: bool) -> bool:

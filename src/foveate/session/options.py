@@ -268,7 +268,7 @@ class Means:
         self.compiler = compiler or self._options.compiler_for(self.profile, self.counter, framing.tools)
         policy = getattr(self.compiler, "policy", None)
         self.recipe = _recipe(self.compiler, policy if isinstance(policy, Policy) else None)
-        # What it has indexed stays.
+        # The index keeps the messages it has.
         self._recollection.shares = policy.shares if isinstance(policy, Policy) else Shares()
 
     def _limit(self, projection: Projection) -> int:
