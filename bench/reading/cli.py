@@ -285,7 +285,8 @@ def _situations(
             f"tool call; lower `--budget` {budget}, or name longer logs"
         )
     if limit:
-        situations = situations[:: max(1, len(situations) // limit)][:limit]
+        count = min(limit, len(situations))
+        situations = [situations[at * len(situations) // count] for at in range(count)]
     needed = {one.session for one in situations}
     return [one for one in chosen if one.name in needed], situations
 
