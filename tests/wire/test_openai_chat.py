@@ -405,3 +405,13 @@ def test_a_call_from_before_there_were_tools_is_a_tools_where_its_answer_is_not_
         sent = lower(Request(messages=pair))
         assert [message["role"] for message in sent] == ["assistant", "tool"]
         assert openai_rules.sent_problems(sent) == []
+
+
+def test_an_empty_message_that_says_it_is_one_has_nothing_to_send() -> None:
+    """`type` is how other formats mark a message, and no content of one."""
+    session = foveate.Session()
+    session.extend([{"role": "user", "content": "hi"}, {"type": "message", "role": "assistant", "content": []}])
+    sent = session.compile().to("openai")
+
+    assert openai_rules.sent_problems(sent) == []
+    assert [message["content"] for message in sent] == ["hi"]

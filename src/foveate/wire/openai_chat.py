@@ -65,7 +65,11 @@ VENDORS: Final = frozenset(
 )
 """What other servers than OpenAI's send and want back."""
 _NOT_SAID: Final = (
-    VENDORS | _KNOWN | {*FOR_FOVEATE, "name", "refusal", "annotations", "function_call", "parsed", "tool_call_id"}
+    VENDORS
+    | _KNOWN
+    | {*FOR_FOVEATE, "name", "refusal", "annotations", "function_call", "parsed", "tool_call_id"}
+    # How messages of other formats say that they are one.
+    | {"type"}
 )
 _LEGACY: Final = "function_call"
 _BESIDE: Final = "beside"
