@@ -136,15 +136,19 @@ class ToolLoop:
             step = await self._ask(listening)
         return result
 
-    async def append(self, message: object) -> str:
-        """Append a message, held if the store cannot be written; returns its id."""
-        return await run_beside(self.session.append, message, time=self._clock(), hold=True)
+    async def say(self, text: str) -> str:
+        """Append a message of the user, held if the store cannot be written; returns its id."""
+        return await self._append({"role": "user", "content": text}, "openai")
+
+    async def _append(self, message: object, format: str | None = None) -> str:
+        # What was made here need not be recognized.
+        return await run_beside(self.session.append, message, format=format, time=self._clock(), hold=True)
 
     async def _ask(self, listening: Listening) -> Step:
         reply, view = await self._send(listening.on_text)
         await self._on_reply(view, reply)
         # It is paid for: a store that cannot be written at this moment must not cost it.
-        message = await run_beside(_message, self.session, await self.append(reply.message))
+        message = await run_beside(_message, self.session, await self._append(reply.message))
         await run_beside(report_reply, self.session, reply, view.number)
         return Step(view=view, message=message, called=await self._answer_calls(listening))
 
@@ -154,7 +158,7 @@ class ToolLoop:
         for call in pending:
             listening.on_call(call)
             answer = await answer_call(call, self.tools)
-            await self.append({"role": "tool", "tool_call_id": call.id, "content": answer.text})
+            await self._append({"role": "tool", "tool_call_id": call.id, "content": answer.text}, "openai")
             listening.on_answer(call, answer)
         return bool(pending)
 

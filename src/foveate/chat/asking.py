@@ -74,7 +74,11 @@ def conversation_text(messages: Iterable[Message], count: Callable[[str], int], 
 
 def reply_text(reply: Reply) -> str:
     """The words of an answer."""
-    return "\n".join(message.text for message in decode_any([reply.message])).strip()
+    match reply.message:
+        case {"content": str(text)}:
+            return text.strip()
+        case message:
+            return "\n".join(one.text for one in decode_any([message])).strip()
 
 
 def _block(name: str, content: str) -> str:

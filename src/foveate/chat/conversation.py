@@ -116,7 +116,7 @@ class Conversation:
         stop = self.listen(tell)
         try:
             if said is not None:
-                await self._loop.append({"role": "user", "content": said})
+                await self._loop.say(said)
             return await self._loop.run(finish, heard)
         finally:
             stop()

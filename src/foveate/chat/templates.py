@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -30,6 +31,7 @@ PLACEHOLDERS: Final = (
     "computed_context",
 )
 MOST_BYTES: Final = MOST_FORM
+_REMEMBERED: Final = 32
 
 _CHAT: Final = "chat instructions"
 _CONTEXT: Final = "context instructions"
@@ -97,8 +99,12 @@ def read_template(path: Path, *, name: str, source: Source) -> Template:
     return template_of(content, name=name, source=source, path=path)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def template_of(content: bytes, *, name: str, source: Source, path: Path) -> Template:
-    """The template in the content of a file; only front matter that cannot be read is an error."""
+    """The template in the content of a file; only front matter that cannot be read is an error.
+
+    A chat asks at every turn, of a file that hardly ever changes.
+    """
     pointer = f"{source}:{name}"
     text = _decoded(content, path, pointer)
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")

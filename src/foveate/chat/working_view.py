@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from foveate.budget.window import TokenBudget
@@ -71,6 +72,8 @@ _PLAIN: Final = """
 {{ recent_turns }}
 {% endif %}
 """
+# Policies of so many chats at once.
+_REMEMBERED: Final = 8
 _NOTHING: Final = "Earlier messages are not shown."
 
 
@@ -90,8 +93,12 @@ class Keeping:
     recipe_name: ClassVar[str] = "keeping@1"
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def endless_policy(template: Template, keeping: Keeping, *, computed: str = "") -> Policy:
-    """The policy of an endless chat; `computed` is what is known for the newest input besides the chat itself."""
+    """The policy of an endless chat; `computed` is what is known for the newest input besides the chat itself.
+
+    It is asked for at every turn and hardly ever another one.
+    """
     # With a threshold the user has said when; without, what is little is not worth it.
     least = 0.0 if keeping.every_turn or keeping.threshold is not None else _LEAST
     return Policy(

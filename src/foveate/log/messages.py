@@ -181,11 +181,6 @@ def fields_of(extra: Mapping[str, Any], format: str) -> dict[str, Any]:
     return kept if isinstance(kept, dict) else {}
 
 
-def foreign_fields(extra: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What an `extra` keeps for each format."""
-    return {key[len(_SIGN) :]: kept for key, kept in extra.items() if key.startswith(_SIGN) and isinstance(kept, dict)}
-
-
 def domestic(extra: dict[str, Any]) -> dict[str, Any]:
     """What of an `extra` belongs to no single format."""
     kept = {key: value for key, value in extra.items() if not key.startswith(_SIGN)} if extra else extra

@@ -14,7 +14,7 @@ from foveate.compiler.rebuild import rebuilt_call
 from foveate.errors import ConflictError, DisplacedError, StoreError
 from foveate.log.context import AgentContext, Kept, Place
 from foveate.log.events import DiagnosticRecorded, Event
-from foveate.log.locking import LogLock
+from foveate.log.locking import Guard
 from foveate.recall import PassageIndex
 from foveate.session.observing import Observers, log_failure
 from foveate.views.projection import Projection, SentPrefix
@@ -76,31 +76,6 @@ class Journal(Protocol):
     def close(self, context: AgentContext, projector: Projector, /) -> bool:
         """Let go of everything, so that the session can be opened quickly later; whether the store has all of it."""
         ...
-
-
-class Guard:
-    """Entered by every method that reads or changes what a session derives from its log; the same thread may again.
-
-    Observers are told outside: one that goes on with another session waits for nobody who waits for this one.
-    """
-
-    __slots__ = ("_depth", "_tell", "lock")
-
-    def __init__(self, lock: LogLock, tell: Callable[[], None]) -> None:
-        self.lock = lock
-        self._tell = tell
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        self.lock.acquire()
-        self._depth += 1
-
-    def __exit__(self, *_error: object) -> None:
-        self._depth -= 1
-        is_outermost = not self._depth
-        self.lock.release()
-        if is_outermost:
-            self._tell()
 
 
 class EventWriter:

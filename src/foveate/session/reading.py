@@ -37,22 +37,22 @@ class ReadableSession:
     @property
     def id(self) -> str:
         """The session's name."""
-        return self._context.session
+        return self._writer.context.session
 
     @property
     def context(self) -> AgentContext:
         """An immutable snapshot of the log."""
-        return self._context
+        return self._writer.context
 
     @property
     def messages(self) -> Messages:
         """The log: every message as it was said, whatever requests show of it."""
-        return self._context.messages
+        return self._writer.context.messages
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in order."""
-        return self._context.events
+        return self._writer.context.events
 
     @property
     def conversation(self) -> tuple[Message, ...]:
@@ -81,16 +81,12 @@ class ReadableSession:
         """Answer a call of the recall tool; what is wrong with it is said to the model, not raised."""
         return answer_recall(self, arguments)
 
-    @property
-    def _context(self) -> AgentContext:
-        return self._writer.context
-
     def _projection(self) -> Projection:
         return self._writer.projection(self._means.counter)
 
     def _known(self, message_id: str) -> Message:
         with self._writer.guard:
-            return records.known(self._context, self._projection(), message_id)
+            return records.known(self._writer.context, self._projection(), message_id)
 
 
 def given_back(message: Message, lines: tuple[int, int] | None, query: str | None) -> str:

@@ -198,7 +198,7 @@ class Session(ReadableSession):
         """
         raws = list(messages)  # Before anybody waits: an iterable may take its time.
         with self._writer.guard:
-            decoded = restored(decode_next(raws, self._context.messages, format), self._means.originals)
+            decoded = restored(decode_next(raws, self._writer.context.messages, format), self._means.originals)
             step = AgentStep(messages=tuple(decoded), time=records.moment("time", time))
             before, after = self._append(partial(self._routed, step), hold=hold)
             return [after.log.message(place).id for place in range(before.message_count, after.message_count)]
@@ -256,7 +256,7 @@ class Session(ReadableSession):
         profile, name = (model, model.name) if isinstance(model, ModelProfile) else (None, model)
         changes = {"system": system, "tools": tools, "response_format": response_format, "model": name}
         with self._writer.guard:
-            self._frame(records.reframed(self._context, changes), profile, hold=hold)
+            self._frame(records.reframed(self._writer.context, changes), profile, hold=hold)
 
     def use(self, policy: str | Policy, *, compact_when: CompactWhen | None = None) -> None:
         """Reduce by another policy from the next call on; a session without a budget refuses it."""
@@ -289,7 +289,7 @@ class Session(ReadableSession):
         """Take in what other writers appended since; returns how many events that were."""
         with self._writer.guard:
             events = self._writer.refresh()
-            self._means.follow(records.framing_of(self._context))
+            self._means.follow(records.framing_of(self._writer.context))
             return len(events)
 
     # --- what the model sees --------------------------------------------------------------------------------------
@@ -398,7 +398,7 @@ class Session(ReadableSession):
             return self._writer.commit(make, hold=hold)
         finally:
             # Another writer may have framed the session anew.
-            self._means.follow(records.framing_of(self._context))
+            self._means.follow(records.framing_of(self._writer.context))
 
     def _recorded(self, now: float | None, beside: records.Beside) -> CompiledContext:
         """The view of the log as it stands, with its call recorded; a compile that fails leaves the log as it was."""
@@ -414,4 +414,4 @@ class Session(ReadableSession):
 
     def _attempted(self, now: float | None, beside: records.Beside) -> Attempt:
         """What is recalled, and the view of it; of what was previewed just now it is the same again."""
-        return self._means.attempted(self._context, self._projection(), now, beside, self._previewed)
+        return self._means.attempted(self._writer.context, self._projection(), now, beside, self._previewed)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from foveate.errors import ConfigError, MessageError
-from foveate.log.messages import Message, Opaque, Part, foreign_fields
+from foveate.log.messages import Message, Opaque, Part, fields_of
 from foveate.wire import (
     anthropic,
     anthropic_request,
@@ -180,8 +180,8 @@ def _format_before(messages: Sequence[Message]) -> Format | None:
     """The format with roles that the newest of some messages came in, if that is among the last."""
     newest = len(messages) - 1
     for index in range(newest, max(-1, newest - _LOOKED_BACK), -1):
-        kept = foreign_fields(messages[index].extra)
-        found = [format for format in kept if _FORM_NOTES.get(format) in kept[format]]
+        extra = messages[index].extra
+        found = [format for format, note in _FORM_NOTES.items() if note in fields_of(extra, format)]
         if len(found) == 1:
             return FORMATS[found[0]]
     return None

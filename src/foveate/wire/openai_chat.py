@@ -52,6 +52,8 @@ _ROLES: Final[dict[str, Role]] = {
     "function": "tool",
 }
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "id"})
+_PLAIN: Final = ("role", "content")
+_SAID_BY: Final = frozenset({"system", "user", "assistant"})
 FOR_FOVEATE: Final = ("is_error", "pinned")
 VENDORS: Final = frozenset(
     {
@@ -78,7 +80,7 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 def recognises(raw: object) -> bool:
     """Whether a raw message can only be an OpenAI chat message."""
-    if not isinstance(raw, Mapping) or _is_item(raw):
+    if not isinstance(raw, Mapping) or (raw.get("role") == "developer" and _is_item(raw)):
         return False
     if "tool_calls" in raw or "tool_call_id" in raw or raw.get("role") in ("tool", "developer"):
         return True
@@ -95,7 +97,7 @@ def _is_item(raw: Mapping[str, Any]) -> bool:
     """Whether a message of the developer can only be an item of Responses: both formats have such messages."""
     content = raw.get("content")
     blocks = content if isinstance(content, list | tuple) else ()
-    return raw.get("role") == "developer" and (raw.get("type") == "message" or any(map(is_responses_media, blocks)))
+    return raw.get("type") == "message" or any(map(is_responses_media, blocks))
 
 
 def decode(raw: object, *, where: str = "message") -> Message:
@@ -105,6 +107,9 @@ def decode(raw: object, *, where: str = "message") -> Message:
     if not isinstance(raw, Mapping):
         raise MessageError(f"{where}: expected a mapping with `role`, got {type(raw).__name__}")
     message = _decoded(raw, where)
+    if tuple(raw) == _PLAIN and isinstance(raw["content"], str) and raw["role"] in _SAID_BY:
+        # The commonest message: nothing of it can be written in two ways.
+        return message
     came = {key: value for key, value in raw.items() if key not in FOR_FOVEATE}
     notes = difference(came, _encoded(message))
     if not notes:
