@@ -215,7 +215,7 @@ def test_explain_and_the_log_say_what_was_rewritten() -> None:
     assert (record.fate, record.by, record.call) == ("rewritten", "redact", 1)
     assert view.why("m1").startswith("m1 is rewritten by redact at call 1: rewritten before any request showed it")
     assert isinstance(body, ReductionRecorded)
-    assert (body.trigger, body.reason, len(body.layout)) == ("request", "redact rewrote 1 messages", 1)
+    assert (body.trigger, body.reason, len(body.layout)) == ("request", "redact rewrote 1 message", 1)
     assert isinstance(session.events[-1].body, CallRecorded)
 
 

@@ -179,10 +179,32 @@ def test_the_floor_is_found_before_any_work_with_its_parts() -> None:
         session.compile()
     assert str(caught.value) == snapshot(
         "what must be sent needs 263 tokens (system, tools and sections 208, newest input 55) but `budget` is 200; "
-        "raise `budget`, unpin, or shorten system prompt, tools or input"
+        "raise `budget`, or shorten system prompt, tools or input"
     )
-    assert caught.value.parts == {"system, tools and sections": 208, "pinned": 0, "newest input": 55}
+    assert caught.value.parts == {
+        "system, tools and sections": 208,
+        "leading system messages": 0,
+        "pinned": 0,
+        "newest input": 55,
+    }
     assert (caught.value.needed, caught.value.limit) == (263, 200)
+
+
+def test_leading_system_messages_and_pins_are_told_apart() -> None:
+    """Nobody pinned the instructions of an agent that sends them as its first messages, and nobody can unpin them."""
+    instructions = {"role": "system", "content": "rule " * 200}
+    session = session_of([instructions, *work(3), user("question")], budget=150)
+
+    with pytest.raises(BudgetError) as caught:
+        session.compile()
+    assert "(system, tools and sections 3, leading system messages 205, newest input 5)" in str(caught.value)
+    assert str(caught.value).endswith(
+        "raise `budget`, or shorten system prompt, tools, leading system messages or input"
+    )
+    session.pin("m2")
+    with pytest.raises(BudgetError, match=r"pinned \d+, newest input 5\).*raise `budget`, unpin, or shorten") as caught:
+        session.compile()
+    assert caught.value.parts["leading system messages"] == 205
 
 
 def test_tools_and_response_format_count() -> None:

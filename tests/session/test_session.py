@@ -190,9 +190,7 @@ def test_unknown_references_are_errors_that_say_what_is_known() -> None:
     session = session_of([user("x")], session_id="s1")
 
     for verb in (session.pin, session.resolve, session.recall):
-        with pytest.raises(
-            UnknownReferenceError, match="no message 'm7' in session 's1'; it has 1 messages, named like m1"
-        ):
+        with pytest.raises(UnknownReferenceError, match="no message 'm7' in session 's1'; it has 1, named like m1"):
             verb("m7")
     with pytest.raises(UnknownReferenceError, match="'m1' is not pinned"):
         session.unpin("m1")

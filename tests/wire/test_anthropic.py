@@ -333,8 +333,8 @@ def test_without_a_system_prompt_the_mark_goes_to_the_tools() -> None:
     assert "system" not in lowered
 
 
-def test_leading_system_messages_join_the_prompt_and_later_ones_are_the_users() -> None:
-    """Anthropic has one system prompt, at the top."""
+def test_leading_system_messages_join_the_prompt_and_later_ones_are_framed() -> None:
+    """Not every model takes a system prompt further down; what stands there for it cannot pass for the user's words."""
     messages = openai_chat.decode_all(
         [{"role": "system", "content": "A"}, user("x"), says("y"), {"role": "system", "content": "B"}], place
     )
@@ -342,7 +342,8 @@ def test_leading_system_messages_join_the_prompt_and_later_ones_are_the_users() 
     lowered = sent(*messages, system="S", marks=(0,))
 
     assert lowered["system"] == [{"type": "text", "text": "S\n\nA", "cache_control": MARK}]
-    assert lowered["messages"][-1] == {"role": "user", "content": [text("B")]}
+    assert lowered["messages"][-1] == {"role": "user", "content": [text("<system>\nB\n</system>")]}
+    assert sent(*messages, wire=1)["messages"][-1] == {"role": "user", "content": [text("B")]}
     shown = Message(id="", role="system", parts=(Text(text="A"), Media(kind="image", reference="https://x.org/y.png")))
     assert sent(shown, *read(user("B")))["system"] == "A\n[image left out: https://x.org/y.png]"
 

@@ -335,8 +335,11 @@ def test_malformed_contents_are_refused_by_name(content: object, word: str) -> N
         decode([told("x"), content], place)
 
 
+FRAMED = "<system>\nc\n</system>"
+
+
 def test_a_request_begins_with_the_user_and_alternates() -> None:
-    """Messages in a row are joined; a system message in the middle is said by the user."""
+    """Messages in a row are joined; a system message in the middle is framed, as there is no such role."""
     messages = [
         says("Hello!"),
         user("a"),
@@ -350,7 +353,7 @@ def test_a_request_begins_with_the_user_and_alternates() -> None:
     request = session_of(messages, budget=8_000, system="Be brief.").compile().to("gemini")
 
     assert request["systemInstruction"] == {"parts": [{"text": "Be brief."}]}
-    assert request["contents"] == [told(OPENING), said("Hello!"), told("a", "b", "c"), said("d", "e"), told("f")]
+    assert request["contents"] == [told(OPENING), said("Hello!"), told("a", "b", FRAMED), said("d", "e"), told("f")]
 
 
 def test_responses_stand_in_the_order_of_their_calls() -> None:

@@ -293,6 +293,38 @@ def test_what_the_provider_ran_can_be_read_elsewhere(format: str) -> None:
     assert len(sent) < 6_000
 
 
+WITHIN = {"type": "program", "caller_id": "p"}
+PROGRAM = {"type": "program", "id": "prog_1", "call_id": "p", "code": "return await ls()", "fingerprint": "f"}
+INNER = {"type": "function_call", "id": "fc_7", "call_id": "k", "name": "ls", "arguments": "{}", "caller": WITHIN}
+INNER_OUTPUT = {"type": "function_call_output", "call_id": "k", "output": "x.py", "caller": WITHIN}
+RETURNED = {"type": "program_output", "id": "po_1", "call_id": "p", "result": "1 file", "status": "completed"}
+
+
+@pytest.mark.parametrize("reasoned", [[], [REASONING]])
+def test_a_program_goes_out_with_its_calls_and_what_came_of_it(reasoned: list[dict[str, Any]]) -> None:
+    """What the model had the provider run calls tools of the client; other formats get code and result in words."""
+    items = [told("go"), *reasoned, PROGRAM, INNER, INNER_OUTPUT, RETURNED, said("done")]
+    view = session_of(items).compile()
+
+    assert view.to("openai-responses")["input"] == items
+    for format in ("openai", "anthropic", "gemini"):
+        assert all(word in json.dumps(view.to(format)) for word in ("return await ls()", "1 file", "x.py"))
+
+
+@pytest.mark.parametrize("reasoned", [[], [REASONING]])
+def test_without_its_program_nothing_is_sent_as_part_of_it(reasoned: list[dict[str, Any]]) -> None:
+    """A reduction may take the program and leave what follows: its call is then a plain one, its result words."""
+    asked, ran, answered, concluded = decode([told("go"), *reasoned, PROGRAM, INNER, INNER_OUTPUT, RETURNED], place)
+    call = msgspec.structs.replace(ran, parts=ran.parts[-1:])
+
+    sent = lower(Request(messages=(asked, call, answered, concluded)))
+
+    assert "caller" not in json.dumps(sent)
+    assert [item["type"] for item in sent["input"]] == ["message", "function_call", "function_call_output", "message"]
+    assert sent["input"][-1] == said("[program_output]\n1 file")
+    assert not problems(sent)
+
+
 def test_an_approval_answers_its_request_or_is_said_in_words() -> None:
     """The provider refuses one for which nothing waits."""
     both = lower(Request(messages=tuple(decode([told("go"), ASKED, ALLOWED, ALLOWED], place))))

@@ -71,6 +71,16 @@ MUTATIONS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("reasoning_replayable", lambda sent: sent["input"][1].pop("id"), "without `encrypted_content` or `id`"),
     ("reasoning_followed", lambda sent: sent["input"].append(sent["input"].pop(1)), "the item that followed it"),
     (
+        "programs_stand_first",
+        lambda sent: sent["input"].append({"type": "program_output", "call_id": "p", "result": "1"}),
+        "the output of a program 'p' that does not stand before it",
+    ),
+    (
+        "programs_stand_first",
+        lambda sent: sent["input"][3].update(caller={"type": "program", "caller_id": "p"}),
+        "called by a program 'p'",
+    ),
+    (
         "approvals_asked",
         lambda sent: sent["input"].append({"type": "mcp_approval_response", "approval_request_id": "r"}),
         "an approval of 'r'",
@@ -146,7 +156,10 @@ def test_what_is_no_request_is_refused(payload: object) -> None:
             {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}},
             {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []},
         ],
-        [{"type": "program", "id": "p_1", "code": "x"}, {"type": "program_output", "id": "po_1", "result": "y"}],
+        [
+            {"type": "program", "id": "p_1", "call_id": "p", "code": "x"},
+            {"type": "program_output", "id": "po_1", "call_id": "p", "result": "y"},
+        ],
     ],
 )
 def test_a_call_is_answered_by_its_output_under_either_name(items: Items) -> None:

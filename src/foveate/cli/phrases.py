@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from foveate.log.text import printable
+from foveate.log.text import counted, printable
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
@@ -41,9 +41,7 @@ def at(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def count(number: int, what: str) -> str:
-    """A number of things: "1 message", "1,203 messages"."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+count: Final = counted
 
 
 def tagged(tags: Mapping[str, str]) -> str:

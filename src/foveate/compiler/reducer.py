@@ -18,6 +18,7 @@ from foveate.log.events import Body, DiagnosticRecorded
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.log.state import AgentState
+from foveate.log.text import counted
 from foveate.transforms.truncate import reserve
 from foveate.views.draft import Draft, PassContext
 from foveate.views.ledger import Ledger
@@ -61,7 +62,7 @@ class Reducer:
             return None, requested
         names = ", ".join(record.name for record in found.records if record.rewritten)
         if found.rewritten:
-            decision = Decision("request", f"{names} rewrote {len(found.rewritten)} messages")
+            decision = Decision("request", f"{names} rewrote {counted(len(found.rewritten), 'message')}")
         else:
             decision = Decision("capped", f"new outputs of more than {ctx.part(ctx.shares.output)} tokens")
         event = recorded(items, requested, ctx, decision, requested.records)
@@ -73,7 +74,7 @@ class Reducer:
         if rule is None:
             return NOTHING_KEPT
         errors = len(self.timeline.ledger.open_errors)
-        room = limit - self.owed.pinned - reserve(limit, errors)
+        room = limit - self.owed.standing - reserve(limit, errors)
         return rule.kept(items, room, newest_input=self.timeline.newest_input, exchanges=self.policy.shares.exchanges)
 
     def reduced(
@@ -110,7 +111,7 @@ class Reducer:
             limit=limit,
             low=sizes.low,
             scale=sizes.scale,
-            owed=self.owed.pinned,
+            owed=self.owed.standing,
             shown={item.order: item.message for item in items if item.is_as_said},
             rewritten=rewritten,
             ledger_now=_ledger_of(self.timeline, rewritten) if rewritten else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from foveate.budget.calibrate import Correction
@@ -155,18 +155,28 @@ def _if_worthwhile(timeline: Projection, sizes: Sizes, decision: Decision) -> De
 
 
 class Owed(NamedTuple):
-    """Tokens of what every request shows as it was said: pinned and leading system messages, and the newest input."""
+    """Tokens of what every request shows as it was said: leading system messages, pinned ones, and the newest input."""
 
+    leading: int
     pinned: int
     newest: int
+
+    @property
+    def standing(self) -> int:
+        """The tokens of what stays however the conversation goes on."""
+        return self.leading + self.pinned
 
 
 def owed_tokens(timeline: Projection) -> Owed:
     """The tokens that no reduction can take away."""
     newest = timeline.position(timeline.newest_input) if timeline.newest_input is not None else None
-    standing = {*map(timeline.position, timeline.pins), *range(timeline.leading)} - {newest}
-    pinned = [timeline.count(timeline.log.message(place)) for place in standing if place is not None]
-    return Owed(sum(pinned), timeline.count(timeline.log.message(newest)) if newest is not None else 0)
+    leading = {*range(timeline.leading)} - {newest}
+    pinned = {*map(timeline.position, timeline.pins)} - leading - {newest}
+
+    def tokens_of(places: Iterable[int | None]) -> int:
+        return sum(timeline.count(timeline.log.message(place)) for place in places if place is not None)
+
+    return Owed(tokens_of(leading), tokens_of(pinned), tokens_of([newest]))
 
 
 def low_mark(timeline: Projection, framing: Framing, limit: int, cache: CacheRules, policy: Policy, owed: Owed) -> int:
@@ -179,16 +189,29 @@ def low_mark(timeline: Projection, framing: Framing, limit: int, cache: CacheRul
 def check_room(room: int, owed: Owed, framing: Framing, budget: TokenBudget, correction: Correction) -> None:
     """Refuse a compile in which what must be sent does not fit into the room; found before any work is done."""
     if sum(owed) > room:
-        parts = {"system, tools and sections": framing.tokens, "pinned": owed.pinned, "newest input": owed.newest}
+        parts = {
+            "system, tools and sections": framing.tokens,
+            "leading system messages": owed.leading,
+            "pinned": owed.pinned,
+            "newest input": owed.newest,
+        }
         needed = correction.correct(sum(parts.values()))
         listed = ", ".join(f"{name} {tokens}" for name, tokens in parts.items() if tokens)
         raise BudgetError(
             f"what must be sent needs {needed} tokens ({listed}) but `budget` is {budget.limit}; "
-            "raise `budget`, unpin, or shorten system prompt, tools or input",
+            f"raise `budget`, {'unpin, ' if owed.pinned else ''}or shorten {_shortenable(owed)}",
             needed=needed,
             limit=budget.limit,
             parts=parts,
         )
+
+
+def _shortenable(owed: Owed) -> str:
+    """What a caller can make shorter of what must be sent."""
+    given = ["system prompt", "tools"]
+    given += ["leading system messages"] if owed.leading else []
+    given += ["input"] if owed.newest else []
+    return f"{', '.join(given[:-1])} or {given[-1]}"
 
 
 def check_fit(

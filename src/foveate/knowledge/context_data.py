@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -85,47 +85,40 @@ _Score = Annotated[float, Meta(ge=0)]
 _Count = Annotated[int, Meta(ge=0)]
 
 
-class _Known(msgspec.Struct, frozen=True, kw_only=True):
+class _WrittenNode(Protocol):
+    """A node of any type; the JSON has its summary under the name of the type."""
+
+    @property
+    def id(self) -> str | None: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    @property
+    def relevance(self) -> float | None: ...
+
+
+class _Node(msgspec.Struct, frozen=True, kw_only=True):
     """What all nodes have; other tools give them no id."""
 
     id: str | None = None
     relevance: _Score | None = None
 
-    @property
-    def said(self) -> str:
-        raise NotImplementedError
 
-    @property
-    def node_id(self) -> str:
-        return self.id or self.said
-
-
-class _Pattern(_Known, frozen=True, kw_only=True):
-    pattern: _Name
+class _Pattern(_Node, frozen=True, kw_only=True):
+    summary: _Name = msgspec.field(name="pattern")
     location: str | None = None
 
-    @property
-    def said(self) -> str:
-        return self.pattern
 
-
-class _Warning(_Known, frozen=True, kw_only=True):
-    issue: _Name
+class _Warning(_Node, frozen=True, kw_only=True):
+    summary: _Name = msgspec.field(name="issue")
     severity: Priority | None = None
     mitigation: str | None = None
 
-    @property
-    def said(self) -> str:
-        return self.issue
 
-
-class _Decision(_Known, frozen=True, kw_only=True):
-    decision: _Name
+class _Decision(_Node, frozen=True, kw_only=True):
+    summary: _Name = msgspec.field(name="decision")
     rationale: str | None = None
-
-    @property
-    def said(self) -> str:
-        return self.decision
 
 
 class _Reference(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,11 +211,9 @@ def _computed_data(context: ComputedContext) -> dict[str, Any]:
 def _read(given: _Written) -> ComputedContext:
     made = given.computed
     incomplete = tuple((one.task, one.status) for one in given.incomplete_dependencies)
+    nodes: tuple[_WrittenNode, ...] = (*given.patterns_to_follow, *given.warnings, *given.relevant_decisions)
     scored: tuple[tuple[str, float | None], ...] = (
-        *(
-            (one.node_id, one.relevance)
-            for one in (*given.patterns_to_follow, *given.warnings, *given.relevant_decisions)
-        ),
+        *((_node_id(one), one.relevance) for one in nodes),
         *((one.file, one.relevance) for one in given.code_references),
     )
     return ComputedContext(
@@ -267,8 +258,12 @@ def _library_name(name: str) -> str:
     return _LIBRARY.get(name, name)
 
 
-def _node(given: _Known, type: NodeType, **more: Any) -> Node:
-    return Node(id=given.node_id, type=type, summary=given.said, **more)
+def _node(given: _WrittenNode, type: NodeType, **more: Any) -> Node:
+    return Node(id=_node_id(given), type=type, summary=given.summary, **more)
+
+
+def _node_id(given: _WrittenNode) -> str:
+    return given.id or given.summary
 
 
 def _prior(given: _Prior) -> PriorTask:

@@ -32,6 +32,11 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things: "1 message", "1,203 messages"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def own_copy(value: Any) -> Any:
     """A copy of plain data that nobody else can change; a `ValueError` says what in it is no plain data."""
     try:

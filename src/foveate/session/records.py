@@ -30,7 +30,7 @@ from foveate.log.events import (
 from foveate.log.messages import Message
 from foveate.log.sections import ContextSection, contain_section
 from foveate.log.state import AgentState
-from foveate.log.text import encodable, own_copy
+from foveate.log.text import counted, encodable, own_copy
 from foveate.views.projection import Projection, numbered
 from foveate.wire.anthropic_rules import is_of_unknown_type
 from foveate.wire.formats import decode_any
@@ -193,7 +193,9 @@ def tagged(call: int | None, tags: Mapping[str, str], calls: int) -> Tagged:
         if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigError(f"the tag `{name}` must be text, got {value!r}")
     if call is not None and not (isinstance(call, int) and 1 <= call <= calls):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnknownReferenceError(f"no call {call!r:.80} to tag; the session has {calls} calls, the first is 1")
+        raise UnknownReferenceError(
+            f"no call {call!r:.80} to tag; the session has {counted(calls, 'call')}, the first is 1"
+        )
     return Tagged(tags={name: encodable(value) for name, value in tags.items()}, call=call)
 
 
@@ -335,8 +337,8 @@ def known(context: AgentContext, timeline: Projection, message_id: str) -> Messa
     position = timeline.position(message_id) if isinstance(message_id, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if position is None:
         raise UnknownReferenceError(
-            f"no message {message_id!r:.200} in session {context.session!r}; it has {context.message_count} messages, "
-            "named like m1"
+            f"no message {message_id!r:.200} in session {context.session!r}; "
+            f"it has {context.message_count:,}, named like m1"
         )
     return timeline.message(position)
 

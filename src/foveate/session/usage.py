@@ -10,6 +10,7 @@ from foveate.budget.calibrate import is_too_high, is_too_low
 from foveate.errors import ConfigError, UnknownReferenceError
 from foveate.log.events import Body, DiagnosticRecorded, UsageReported
 from foveate.log.messages import Media, Opaque, Part, Thinking, ToolResult
+from foveate.log.text import counted
 from foveate.views.projection import Projection
 from foveate.wire.usage import ReportedUsage, checked_usage, read_usage
 
@@ -55,7 +56,7 @@ class UsageReports:
         number = call if call is not None else self.last_call or calls
         if not 1 <= number <= calls:
             raise UnknownReferenceError(
-                f"no call {number} to report usage for; the session has {calls} calls, the first is 1"
+                f"no call {number} to report usage for; the session has {counted(calls, 'call')}, the first is 1"
             )
         body = UsageReported(
             call=number,

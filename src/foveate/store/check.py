@@ -12,6 +12,7 @@ from sqlalchemy.exc import NoResultFound
 
 from foveate.errors import StoreError, UnknownReferenceError
 from foveate.log.events import CallRecorded, MessageAppended
+from foveate.log.text import counted
 from foveate.store.artifacts import content
 from foveate.store.checksums import is_intact, is_sealed
 from foveate.store.engine import is_busy
@@ -322,7 +323,7 @@ class _Walk:
     def _behind(self) -> Iterator[Problem]:
         """Derived data that is damaged or goes on behind the log; that search is behind it is its habit."""
         if self.row.indexed > self.messages:
-            what = f"says {self.row.indexed} messages, the log has {self.messages}"
+            what = f"says {counted(self.row.indexed, 'message')}, the log has {self.messages:,}"
             yield self._problem("search index", what, _RECOUNT)
         first, behind = passage_id(self.row.id, self.messages, 0), self.row.id + 1 << ROW_BITS
         with self.store.reading() as connection:

@@ -11,7 +11,9 @@ from foveate.store.forking import OpenFile
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover  Windows has none: held events of two processes are renumbered when they meet
+except (
+    ImportError
+):  # pragma: no cover  Windows has none, as docs/store.md says: held events of two processes are renumbered
     fcntl = None  # type: ignore[assignment]
 
 _POLL: Final = 0.005

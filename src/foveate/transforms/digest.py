@@ -10,6 +10,7 @@ import msgspec
 from foveate.log.items import Item, Line, LineKind
 from foveate.log.messages import MessageMeta, text_message
 from foveate.log.quoting import MARK, flatten_text, label_text, quote_lines, quote_rest
+from foveate.log.text import counted
 from foveate.views.draft import PassContext
 
 _NOT_WORTH_CUTTING: Final = 60
@@ -47,7 +48,7 @@ def digest_item(
         group=id,
         fate="folded",
         by=by,
-        why=f"stands for {sum(last - first + 1 for first, last in covers)} messages",
+        why=f"stands for {counted(sum(last - first + 1 for first, last in covers), 'message')}",
         covers=tuple(covers),
         lines=ordered,
         room=room,

@@ -36,8 +36,8 @@ class Truncate:
             draft = _shortened(_without_exchange(given, newest[0], ctx), ctx)
         if draft.tokens > ctx.limit:
             raise BudgetError(
-                f"pinned messages and the newest input need {draft.tokens} tokens but messages have {ctx.limit}; "
-                "unpin, shorten the input or raise `budget`",
+                f"leading system messages, pinned ones and the newest input need {draft.tokens} tokens but messages "
+                f"have {ctx.limit}; raise `budget`, unpin, or shorten instructions or input",
                 needed=draft.tokens,
                 limit=ctx.limit,
             )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from foveate.log import text
+
 
 def tokens(count: float) -> str:
     """A number of tokens, short: 812, 8.1k, 32k, 1.2M."""
@@ -24,6 +28,4 @@ def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things: "1 call", "1,203 calls"."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+counted: Final = text.counted

@@ -19,7 +19,7 @@ from foveate.log.messages import Message, MessageMeta, Opaque, Part, Role, Text,
 from foveate.log.text import encodable
 from foveate.wire.anthropic_blocks import kept, note, result_part, said_part, shown_part, wire_fields
 from foveate.wire.anthropic_originals import Marks, blocks_as_they_came, in_form, noted, without_marks
-from foveate.wire.fields import mapping, rest
+from foveate.wire.fields import mapping, rest, unknown_role
 from foveate.wire.format import Where
 from foveate.wire.originals import reordered
 
@@ -89,7 +89,7 @@ def _messages(raw: object, where: str) -> Iterator[Message]:
     given = mapping(raw, where)
     role = given.get("role")
     if not isinstance(role, str) or role not in _ROLES:
-        raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
+        raise unknown_role(role, _ROLES, where)
     meta = MessageMeta(pinned=given.get("pinned") is True)
     fields = rest(given, frozenset({"role", "content"}), where)
     notes: dict[str, Any] = {"form": "text" if isinstance(given.get("content"), str) else "blocks"}

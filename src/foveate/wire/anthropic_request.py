@@ -2,9 +2,10 @@
 
 A message that came from Anthropic's format and was not reduced is sent as it came, up to what would be refused: blocks
 that are empty, media and thinking that nobody can read. All else is written anew. Leading system messages join the
-system prompt, later ones become user text; messages of one side in a row become one; thinking is sent only if it is
-signed for Anthropic and its message begins with it. Ids and names that are not allowed are replaced, the same way in
-calls, results and definitions. A request that would begin with the assistant gets a short user text in front.
+system prompt, later ones become user text in a frame that names the system; messages of one side in a row become one;
+thinking is sent only if it is signed for Anthropic and its message begins with it. Ids and names that are not allowed
+are replaced, the same way in calls, results and definitions. A request that would begin with the assistant gets a short
+user text in front.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from foveate.wire.anthropic_originals import (
 from foveate.wire.attachments import fetched, held, inline, left_out, shown_kind, words
 from foveate.wire.data_uri import kind_of
 from foveate.wire.fields import arguments_object, plainest
-from foveate.wire.format import OPENING, Request, opening_of_nothing
+from foveate.wire.format import OPENING, Request, framed_as_system, opening_of_nothing
 from foveate.wire.names import ANTHROPIC_IDS, ANTHROPIC_NAMES, Spelling, spelling
 from foveate.wire.opaque import readable_opaque, without_alien
 from foveate.wire.originals import reordered
@@ -46,7 +47,10 @@ def lower(request: Request) -> dict[str, Any]:
     spelled = spelling(request, names=ANTHROPIC_NAMES, ids=ANTHROPIC_IDS)
     tools = [dict(tool) for tool in anthropic_tools(request.tools, spelled.names, anew=request.wire == 1)]
     ends: dict[int, list[Block]] = {}
-    turns = _led_by_the_user(_turns(said[leading:], leading, ends, spelled), request)
+    rest = said[leading:]
+    if request.wire > 1:
+        rest = [one if is_original(one) else framed_as_system(one) for one in rest]
+    turns = _led_by_the_user(_turns(rest, leading, ends, spelled), request)
     contents = [turn.blocks for turn in turns]
     # A client that marks its messages knows what it wants cached, until they are rewritten.
     ours = request.rewritten or not is_marked(contents)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -45,6 +45,14 @@ def name_of(raw: Mapping[str, Any], key: str, where: str) -> str:
     if not isinstance(value, str) or not value:
         raise MessageError(f"{where}: `{key}` must be a non-empty string, got {value!r:.80}")
     return encodable(value)
+
+
+def unknown_role(role: object, known: Iterable[str], where: str) -> MessageError:
+    """The error on a role that a format does not have: whose words they are is never guessed."""
+    return MessageError(
+        f"{where}: unknown `role` {role!r:.80}; known are {', '.join(known)}: give the one that the provider is to "
+        "see, and name the speaker in the content"
+    )
 
 
 def arguments_text(value: object, where: str) -> str:

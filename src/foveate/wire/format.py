@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, Protocol, TypeVar
 
+import msgspec
+
 from foveate.errors import EmptyRequestError
-from foveate.log.messages import Message
+from foveate.log.messages import Message, Text
 from foveate.log.text import own_copy
 
 Made = TypeVar("Made")
@@ -57,6 +59,15 @@ def opening_of_nothing(request: Request, receiver: str) -> str:
     instructions = [request.system or "", *(message.text for message in request.messages if message.role == "system")]
     what = "is only a system prompt" if any(text.strip() for text in instructions) else "says nothing"
     raise EmptyRequestError(f"{receiver} needs a message in a request, and this one {what}; append a user message")
+
+
+def framed_as_system(message: Message) -> Message:
+    """A system message that a provider takes as the user's only: its words in a frame that says they are not."""
+    words = "\n\n".join(part.text for part in message.parts if isinstance(part, Text) and part.text.strip())
+    if message.role != "system" or not words:
+        return message
+    others = (part for part in message.parts if not isinstance(part, Text))
+    return msgspec.structs.replace(message, parts=(Text(text=f"<system>\n{words}\n</system>"), *others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ import msgspec
 from foveate.errors import MessageError
 from foveate.log.messages import Media, Message, MessageMeta, Opaque, Part, Text, ToolResult, fields_of, foreign
 from foveate.log.text import encodable
-from foveate.wire.fields import arguments_text, mapping, rest
+from foveate.wire.fields import arguments_text, mapping, rest, unknown_role
 from foveate.wire.format import Where
 from foveate.wire.gemini_originals import behind, noted, part_as_it_came, parts_behind, response_as_it_came
 from foveate.wire.gemini_parts import NAME, camel, given_id, result_of, said_part, told_part
@@ -114,7 +114,7 @@ def _parts(content: Mapping[str, Any], where: str) -> Parts:
 def _role(content: Mapping[str, Any], where: str) -> str:
     role = content.get("role", "user")
     if role not in _ROLES:
-        raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
+        raise unknown_role(role, _ROLES, where)
     return str(role)
 
 

@@ -21,7 +21,7 @@ from foveate.log.messages import (
 from foveate.wire.answer_format import answer_format
 from foveate.wire.attachments import fetched, held, left_out, takes, type_of
 from foveate.wire.data_uri import is_base64, kind_of
-from foveate.wire.format import OPENING, Request, opening_of_nothing
+from foveate.wire.format import OPENING, Request, framed_as_system, opening_of_nothing
 from foveate.wire.gemini import is_original, shell_of
 from foveate.wire.gemini_originals import in_camel_case, part_as_it_came, parts_behind, response_as_it_came
 from foveate.wire.gemini_parts import NAME, RUN, call_of, echo_of, given_id, part_of, response_of, signature_of
@@ -40,15 +40,18 @@ def lower(request: Request) -> dict[str, Any]:
     """The keywords of a call: `contents`, `systemInstruction`, `tools`, `generationConfig`.
 
     A content that came from this format and was not reduced is sent as it came, up to what would be refused. Of all
-    else, system messages before all others join the instruction, and later ones are said as the user's. Thoughts are
-    sent only with their signature. Where a content has calls, newer models want the first of them signed: one that has
-    no signature gets the placeholder that is documented for this, wherever it stands, so that the bytes of a content
-    stay the same as the conversation goes on.
+    else, system messages before all others join the instruction, and later ones become user text in a frame that names
+    the system. Thoughts are sent only with their signature. Where a content has calls, newer models want the first of
+    them signed: one that has no signature gets the placeholder that is documented for this, wherever it stands, so that
+    the bytes of a content stay the same as the conversation goes on.
     """
     lowering = _lowering(request)
     messages = without_alien(request.messages, NAME)
     leading = next((at for at, one in enumerate(messages) if one.role != "system"), len(messages))
-    contents = _contents(messages[leading:], lowering)
+    rest = messages[leading:]
+    if request.wire > 1:
+        rest = [one if is_original(one) else framed_as_system(one) for one in rest]
+    contents = _contents(rest, lowering)
     # An original that the model begins is the client's to send.
     if not contents or (contents[0].role == "model" and contents[0].original is None):
         opening = OPENING if contents else opening_of_nothing(request, "Gemini")

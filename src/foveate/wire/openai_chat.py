@@ -28,7 +28,7 @@ from foveate.log.messages import (
     has_content,
 )
 from foveate.log.text import encodable
-from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest
+from foveate.wire.fields import arguments_object, arguments_text, mapping, name_of, plainest, rest, unknown_role
 from foveate.wire.format import Where
 from foveate.wire.opaque import without_alien_parts
 from foveate.wire.openai_blocks import (
@@ -121,7 +121,7 @@ def decode(raw: object, *, where: str = "message") -> Message:
 def _decoded(raw: Mapping[str, Any], where: str) -> Message:
     role = raw.get("role")
     if not isinstance(role, str) or role not in _ROLES:
-        raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
+        raise unknown_role(role, _ROLES, where)
     if "parts" in raw and "content" not in raw and "tool_calls" not in raw:
         raise MessageError(f"{where}: `parts` is no field of an OpenAI chat message; give `content`")
     # An id is nothing a provider wants to hear, so it is kept apart from what is sent.

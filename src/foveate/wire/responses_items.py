@@ -48,6 +48,9 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 _HOSTED: Final = frozenset(
     {"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "mcp_approval_request"}
 )
+PROGRAM: Final = "program"
+PROGRAM_OUTPUT: Final = "program_output"
+"""Code that the model has the provider run, and what came of it; calls inside of it name it as their caller."""
 _RUN: Final = _HOSTED | {"image_generation_call"}
 _TELLING: Final = frozenset(
     (
@@ -68,7 +71,8 @@ def answers(output: object, call: str) -> bool:
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Whether an item is something that the provider ran itself, or wants to be allowed to run."""
-    return str(item.get("type")) in _RUN and "call_id" not in item
+    kind = str(item.get("type"))
+    return kind in (PROGRAM, PROGRAM_OUTPUT) or (kind in _RUN and "call_id" not in item)
 
 
 def sent(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,12 +111,13 @@ def note(item: Mapping[str, Any]) -> str:
 
 
 def _texts(item: Mapping[str, Any]) -> Iterator[str]:
+    telling = {*_TELLING, "result"} if item.get("type") == PROGRAM_OUTPUT else _TELLING
     waiting: list[tuple[str, Any]] = [("", item)]
     # A stack of our own: an item may be nested deeper than calls can be.
     while waiting:
         name, value = waiting.pop()
         match value:
-            case str() if name in _TELLING and not value.startswith("data:"):
+            case str() if name in telling and not value.startswith("data:"):
                 yield value
             case Mapping():
                 waiting += reversed([(str(key), one) for key, one in value.items()])

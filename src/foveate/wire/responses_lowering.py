@@ -30,7 +30,7 @@ from foveate.wire.openai_responses import (
 from foveate.wire.pieces import Piece
 from foveate.wire.responses_acceptance import is_acceptable
 from foveate.wire.responses_blocks import NAME, parts_of, sent_media
-from foveate.wire.responses_items import FIELDS, LONGEST_ID, answers, hosted, sent
+from foveate.wire.responses_items import FIELDS, LONGEST_ID, PROGRAM, PROGRAM_OUTPUT, answers, hosted, sent
 from foveate.wire.responses_reading import APPROVAL, CUSTOM, FUNCTION
 from foveate.wire.tools import responses_tools
 
@@ -87,6 +87,16 @@ class _Lowering:
         """Whether an output answers a call that was sent."""
         sent = self.ids.get(str(item.get("call_id")))
         return sent in self.kinds and answers(item.get("type"), self.kinds[sent])
+
+    def misses_program(self, item: Mapping[str, Any]) -> bool:
+        """Whether an item belongs to a program that was not sent: what came of it, or a call inside of it."""
+        match item:
+            case {"type": "program_output", "call_id": str() as program}:
+                return self.kinds.get(program) != PROGRAM
+            case {"caller": {"type": "program", "caller_id": str() as program}}:
+                return self.kinds.get(program) != PROGRAM
+            case _:
+                return False
 
     def note(self, item: dict[str, Any]) -> None:
         """Note an item that is sent."""
@@ -159,15 +169,15 @@ def _entries(message: Message, lowering: _Lowering) -> Iterator[_Entry]:
         entry = _written(parts, lowering, reasoned=reasoned)
         # Originals stay what they are behind their reasoning, however much of the message is left.
         came = _as_it_came(parts, lowering) if entry.led is not None or isinstance(first, Opaque | Text) else None
-        if came is not None and not lowering.reasons and _is_of_unknown_kind(as_it_ran(first)):
+        if came is not None and not lowering.reasons and _is_sent_anywhere(as_it_ran(first)):
             yield _Entry(came, came, once=True)
         else:
             yield entry if came is None else entry._replace(led=came)
 
 
-def _is_of_unknown_kind(ran: dict[str, Any] | None) -> bool:
-    """Whether the provider ran something that Foveate cannot write: it is sent whole, or said in words."""
-    return ran is not None and ran.get("type") not in FIELDS
+def _is_sent_anywhere(ran: dict[str, Any] | None) -> bool:
+    """Whether the provider ran something that Foveate cannot write, and that belongs to nothing: it is sent whole."""
+    return ran is not None and ran.get("type") not in (*FIELDS, PROGRAM, PROGRAM_OUTPUT)
 
 
 def _as_it_came(parts: list[Part], lowering: _Lowering) -> dict[str, Any] | None:
@@ -297,6 +307,8 @@ def _settled(entries: list[_Entry], lowering: _Lowering, whole: bool) -> Iterato
         led = (whole or start < head) and head < end and _can_be_replayed(stretch, head - start, lowering.seen)
         for entry in stretch:
             item = entry.led if led and entry.led is not None else entry.alone
+            if item is not None and lowering.misses_program(item):
+                item = entry.alone if item.get("type") == PROGRAM_OUTPUT else _without_caller(item)
             if item is not None:
                 lowering.note(item)
                 yield item
@@ -334,6 +346,10 @@ def _with_new_id(item: dict[str, Any], seen: set[str]) -> dict[str, Any]:
 
 def _without_id(item: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in item.items() if key != "id"}
+
+
+def _without_caller(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key != "caller"}
 
 
 def _said_block(part: Piece) -> dict[str, Any] | None:
@@ -382,6 +398,7 @@ def _output(message: Message, result: ToolResult, lowering: _Lowering) -> dict[s
     if is_original(message):
         item = item_as_it_came(message, {})
         if answers(item.get("type"), kind) and is_acceptable(item):
+            item = _without_caller(item) if lowering.misses_program(item) else item
             return {**item, "id" if "call_id" not in item else "call_id": call_id}
     if kind in (FUNCTION, CUSTOM):
         return {"type": f"{kind}_output", "call_id": call_id, "output": _answer(result)}

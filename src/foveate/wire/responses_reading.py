@@ -22,7 +22,7 @@ from foveate.log.messages import (
     foreign,
 )
 from foveate.log.text import encodable
-from foveate.wire.fields import arguments_text, name_of, rest, text_of
+from foveate.wire.fields import arguments_text, name_of, rest, text_of, unknown_role
 from foveate.wire.responses_blocks import NAME, answer_of, block_of, parts_of
 from foveate.wire.responses_items import is_hosted, note
 
@@ -57,7 +57,7 @@ def loads_tools(item: Mapping[str, Any]) -> bool:
 
 def is_output(item: Mapping[str, Any]) -> bool:
     kind = item.get("type")
-    if not isinstance(kind, str) or not kind.endswith("_output"):
+    if not isinstance(kind, str) or not kind.endswith("_output") or is_hosted(item):
         return False
     return kind == "function_call_output" or _names_its_call(item) or _is_named_by_id(item)
 
@@ -81,7 +81,7 @@ def is_the_models(item: Mapping[str, Any], where: str) -> bool:
         return not (is_output(item) or kind == APPROVAL or _is_a_programs(item))
     role = item.get("role")
     if not isinstance(role, str) or role not in _ROLES:
-        raise MessageError(f"{where}: unknown `role` {role!r:.80}; known are {', '.join(_ROLES)}")
+        raise unknown_role(role, _ROLES, where)
     return role == "assistant"
 
 

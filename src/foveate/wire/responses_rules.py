@@ -25,6 +25,7 @@ needs no `type`. A call without an output is refused, though not every model doe
 - `outputs_given`: the output of a function or a custom tool is text or a list of `input_…` blocks.
 - `reasoning_replayable`: reasoning has a `summary`, and `encrypted_content` or an `id`.
 - `reasoning_followed`: reasoning stands before something else that the model did.
+- `programs_stand_first`: what came of a program, and a call inside of one and its output, stand behind that program.
 - `approvals_asked`: an approval stands behind the request for it, and there is one to a request.
 - `item_ids_fit`: the id of an item begins as those of its type do, and is there once.
 """
@@ -37,7 +38,7 @@ from typing import Any, Final
 
 from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS
 from foveate.wire.responses_acceptance import ROLES, fits_role, is_taken
-from foveate.wire.responses_items import FIELDS, answers
+from foveate.wire.responses_items import FIELDS, PROGRAM, PROGRAM_OUTPUT, answers
 from foveate.wire.responses_lowering import PREFIXES
 
 Items = list[Mapping[str, Any]]
@@ -212,6 +213,20 @@ def reasoning_followed(items: Items) -> Iterator[str]:
             yield f"item {index}: reasoning without the item that followed it"
 
 
+def programs_stand_first(items: Items) -> Iterator[str]:
+    programs: set[str] = set()
+    for index, item in enumerate(items):
+        match item:
+            case {"type": "program"}:
+                programs.add(str(_answered(item)))
+            case {"type": "program_output"} if str(_answered(item)) not in programs:
+                yield f"item {index}: the output of a program {_answered(item)!r:.80} that does not stand before it"
+            case {"caller": {"type": "program", "caller_id": caller}} if str(caller) not in programs:
+                yield f"item {index}: called by a program {caller!r:.80} that does not stand before it"
+            case _:
+                continue
+
+
 def approvals_asked(items: Items) -> Iterator[str]:
     waiting: set[str] = set()
     for index, item in enumerate(items):
@@ -253,6 +268,7 @@ RULES: Final[tuple[Rule, ...]] = (
     outputs_given,
     reasoning_replayable,
     reasoning_followed,
+    programs_stand_first,
     approvals_asked,
     item_ids_fit,
 )
@@ -278,12 +294,15 @@ def _is_call(item: Mapping[str, Any]) -> bool:
 def _is_output(item: Mapping[str, Any]) -> bool:
     """Whether an item answers a call of the client's; what the provider ran itself names none."""
     kind = str(item.get("type", ""))
+    if kind == PROGRAM_OUTPUT:
+        return False
     return kind.endswith("_output") and (kind in FIELDS or item.get("call_id") is not None)
 
 
 def _is_hosted(item: Mapping[str, Any]) -> bool:
     kind = str(item.get("type", ""))
-    return kind == "mcp_approval_request" or (kind.endswith("_call") and not _is_call(item))
+    run = ("mcp_approval_request", PROGRAM, PROGRAM_OUTPUT)
+    return kind in run or (kind.endswith("_call") and not _is_call(item))
 
 
 def _is_the_models(item: Mapping[str, Any]) -> bool:
