@@ -35,16 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sessions += 1
         ledger_open += len(ledger.open_errors)
         ours_open += len(ours.view())
-        resolved += len(ours.resolved_since(0))
+        resolved += len(ours.settled)
         status_only += sum(_is_status(one.text) for one in ledger.open_errors.values())
         ours_status_only += sum(_is_status(one.line) for one in ours.view())
-        if options.show and (ledger.open_errors or ours.view() or ours.resolved_since(0)):
+        if options.show and (ledger.open_errors or ours.view() or ours.settled):
             print(f"== {source} {session[:44]} ({len(messages)} messages)")
             for failure in ledger.open_errors.values():
                 print(f"   ledger {failure.message_id}: {failure.attempt[:90]} → {failure.text[:120]}")
             for error in ours.view():
                 print(f"   open   {error.message_id}: {error.command[:110]} → {error.line[:140]}")
-            for one in ours.resolved_since(0):
+            for one in ours.settled:
                 print(f"   closed {one.error.message_id} by {one.by} ({one.how}): {one.error.command[:80]}")
     print(
         f"{sessions} sessions; open at their ends: ledger {ledger_open}, facts {ours_open}; resolved before: {resolved}"

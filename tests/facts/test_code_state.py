@@ -91,4 +91,4 @@ def test_an_error_closes_when_a_wider_run_passes() -> None:
     assert [error.line for error in errors.view()] == ["ValueError: no"]
     passed = "Wall time: 0\nProcess exited with code 0\nOutput:\n=== 9 passed in 0.1s ===\n"
     played.call("exec_command", passed, cmd="pytest")
-    assert errors.view() == () and [one.how for one in errors.resolved_since(0)] == ["passed"]
+    assert errors.view() == () and [one.how for one in errors.settled] == ["passed"]

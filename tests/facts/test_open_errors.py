@@ -111,7 +111,7 @@ def test_an_error_closes_when_its_check_passes() -> None:
     """And says by which message."""
     errors = played(("pytest tests/a.py", FAILED, 1), ("pytest", PASSED, 0))
     assert errors.view() == ()
-    (resolved,) = errors.resolved_since(0)
+    (resolved,) = errors.settled
     assert (resolved.by, resolved.how, resolved.error.line) == ("m4", "passed", "ValueError: no")
 
 
@@ -133,7 +133,7 @@ def test_a_wider_run_that_fails_elsewhere_closes_the_tests_that_pass() -> None:
     other = "FAILED tests/b.py::test_y - KeyError: b\n=== 1 failed, 8 passed in 0.1s ===\n"
     errors = played(("pytest tests/a.py", FAILED, 1), ("pytest", other, 1))
     assert [error.line for error in errors.view()] == ["KeyError: b"]
-    assert [one.error.line for one in errors.resolved_since(0)] == ["ValueError: no"]
+    assert [one.error.line for one in errors.settled] == ["ValueError: no"]
 
 
 def test_a_removed_script_fails_no_more() -> None:
@@ -148,7 +148,7 @@ def test_the_user_settles_an_error() -> None:
     errors.resolve("m1", 5)
     assert errors.view()
     errors.resolve("m2", 5)
-    assert not errors.view() and errors.resolved_since(5)[0].how == "settled by the user"
+    assert not errors.view() and errors.settled[0].how == "settled by the user"
 
 
 def test_a_run_in_the_background_ends_when_its_rest_is_read() -> None:

@@ -163,7 +163,7 @@ def verify(
         newest_input=timeline.newest_input,
         first_input=_first_standing(timeline) if not start else None,
         leading=timeline.leading,
-        open_errors=frozenset(failure.message_id for failure in timeline.ledger.open_errors.values()),
+        open_errors=frozenset(timeline.ledger.open_errors),
         known_ids=_KnownIds(timeline.item_ids, start),
         tokens=budget.used if budget is not None else 0,
         limit=budget.limit if budget is not None else None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +40,6 @@ _BY_SUBCOMMAND: Final[dict[str, CheckKind]] = {
     "compile": "build",
     "vet": "build",
     "assemble": "build",
-    "install": "build",
     "clippy": "lint",
     "lint": "lint",
     "fmt": "format",
@@ -84,7 +82,21 @@ _ECOSYSTEMS: Final[dict[str, str]] = {
     "gradle": "java",
     "gradlew": "java",
     "javac": "java",
+    "swift": "swift",
+    "cmake": "c",
+    "ctest": "c",
+    "ninja": "c",
 }
+_PACKAGES: Final = word_set("""
+    install i ci add
+    """)
+# Programs whose first argument says what they do, though they are a script, and those that are about an address.
+_COMMAND_SCRIPTS: Final = word_set("""
+    manage.py setup.py artisan console cli.py rails
+    """)
+_FETCHING: Final = word_set("""
+    curl wget http https xh
+    """)
 # Options behind which a part of the tests is named.
 _FILTERS: Final = word_set("""
     -k -m -run --run -t --testNamePattern --grep -g --filter -p --package -bench --test --lib --bin
@@ -94,6 +106,10 @@ _VALUED: Final = word_set("""
     """)
 _EVERYTHING: Final = frozenset({"./...", ".", "...", "all", "./", "--all", "--workspace"})
 _TEST_NAME: Final = re.compile(r"[\w./-]{0,300}::\S{1,300}")
+_SOURCE_FILE: Final = re.compile(
+    r"\.(?:py|pyi|js|jsx|ts|tsx|mjs|cjs|vue|go|rs|java|kt|rb|php|c|cc|cpp|h|hpp|cs|swift|scala|ex|exs|sh)\Z"
+)
+_TOOLS: Final = _TESTING | _BUILDING | _LINTING | _FORMATTING
 _REPORTING: Final = word_set("""
     tail head grep rg tee sed awk cat sort wc cut less uniq jq echo printf
     """)
@@ -128,7 +144,7 @@ class CheckScope:
             return True
         if not other.targets:
             return False
-        return all(any(_holds(one, target) for one in self.targets) for target in other.targets)
+        return all(any(holds(one, target) for one in self.targets) for target in other.targets)
 
     def _is_of(self, other: CheckScope) -> bool:
         if self.program == other.program and self.kind == other.kind:
@@ -170,7 +186,7 @@ def _scope(texts: tuple[str, ...], folder: str) -> CheckScope:
     if name == "git":
         step = next((one for one in texts[1:] if not one.startswith("-")), "")
         return CheckScope(kind="git", program="git step" if step in _GIT_STEPS else f"git {step}")
-    if name in _RUNNERS or name in ("go", "cargo", "dotnet", "uv"):
+    if name in _RUNNERS or name in ("go", "cargo", "dotnet", "uv", "swift"):
         return _of_subcommand(name, texts, ecosystem, folder)
     if name == "ruff":
         return CheckScope(
@@ -181,7 +197,9 @@ def _scope(texts: tuple[str, ...], folder: str) -> CheckScope:
         )
     for kind, names in (("test", _TESTING), ("build", _BUILDING), ("lint", _LINTING), ("format", _FORMATTING)):
         if name in names:
-            targets, filters = _targets(texts[1:], folder), _filters(texts[1:])
+            # unittest looks for all tests by a word that is none of them.
+            given = () if "discover" in texts[1:2] else texts[1:]
+            targets, filters = _targets(given, folder), _filters(given)
             return CheckScope(kind=_kind(kind), program=name, ecosystem=ecosystem, targets=targets, filters=filters)
     return CheckScope(kind="run", program=_run_name(name, texts, folder))
 
@@ -190,7 +208,11 @@ def _run_name(name: str, texts: tuple[str, ...], folder: str) -> str:
     """What a program is known by from one run to the next: a script by its path, any other by its subcommand."""
     plain = [one for one in texts[1:] if not one.startswith("-") and "\n" not in one]
     if name.startswith(_INTERPRETERS) and plain and not _INLINE.intersection(texts[1:]):
-        return join_path(folder, plain[0])
+        script = join_path(folder, plain[0])
+        return " ".join([script, *plain[1:2]]) if script.rpartition("/")[2] in _COMMAND_SCRIPTS else script
+    if name in _FETCHING:
+        address = next((one.partition("?")[0] for one in plain if "://" in one or one.startswith("localhost")), "")
+        return f"{name} {address}".strip()
     return " ".join([name, *(one for one in plain[:2] if "/" not in one and " " not in one)])
 
 
@@ -207,6 +229,17 @@ def _of_subcommand(name: str, texts: tuple[str, ...], ecosystem: str, folder: st
     if plain[:1] in (["run"], ["r"], ["run-script"]) and name not in ("go", "cargo"):
         plain = plain[1:]
     task = plain[0] if plain else "build" if name in ("make", "gradle", "gradlew") else ""
+    if name in _RUNNERS and task in _TOOLS:
+        # `yarn jest`: a tool of the project, called by way of what installed it.
+        return _scope(texts[texts.index(task) :], folder)
+    if name in ("npm", "pnpm", "yarn", "bun") and (task in _PACKAGES or not task):
+        return CheckScope(kind="run", program=f"{name} install")
+    if task.startswith(":") and name.startswith("gradle"):
+        # `:core:test` is a task of one module.
+        module, _, task = task.rpartition(":")
+        return CheckScope(
+            kind=_BY_SUBCOMMAND.get(task, "run"), program=f"{name} {task}", ecosystem=ecosystem, targets=(module,)
+        )
     kind = _BY_SUBCOMMAND.get(re.split(r"[:_-]", task)[0], "run")
     if name in _RUNNERS:
         # What a task is about is written elsewhere; its name says of what kind it is.
@@ -254,7 +287,7 @@ def _filters(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _holds(wide: str, narrow: str) -> bool:
+def holds(wide: str, narrow: str) -> bool:
     """Whether a path or a test is in another one."""
     if wide == narrow:
         return True
@@ -263,4 +296,4 @@ def _holds(wide: str, narrow: str) -> bool:
         return narrow.removesuffix("/...") == wide or narrow.startswith(wide + "/")
     if _TEST_NAME.fullmatch(narrow) and narrow.startswith(wide + "::"):
         return True
-    return narrow.startswith((wide.rstrip("/") + "/", wide + ".")) and not posixpath.splitext(wide)[1]
+    return narrow.startswith((wide.rstrip("/") + "/", wide + ".")) and _SOURCE_FILE.search(wide) is None

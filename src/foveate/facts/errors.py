@@ -6,11 +6,11 @@ the same test, or when the user says so. What is kept of it is the line that say
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from foveate.facts.command_scope import CheckScope, check_scopes
+from foveate.facts.command_scope import CheckScope, check_scopes, holds
 from foveate.facts.outcomes import CommandOutcome, command_outcome, judged
 from foveate.facts.run_summaries import telling_lines
 from foveate.facts.shell import parse_command_line
@@ -21,14 +21,17 @@ from foveate.log.messages import Access, Message, ToolCall
 from foveate.log.semantics import parsed_arguments, recorded_semantics, understood
 
 MAX_OPEN: Final = 32
-MAX_RESOLVED: Final = 200
+MAX_SETTLED: Final = 40
 _MAX_CALLS: Final = 512
 _MAX_COMMAND: Final = 160
 _MAX_LINE: Final = 240
-_MAX_OUTPUT: Final = 100_000
+_MAX_OUTPUT: Final = 20_000
 _MAX_RUNNING: Final = 16
+_MAX_SUBJECT: Final = 4
 # So many messages later nobody comes back to an attempt that only missed its mark.
 _LAPSED: Final = 400
+_REFUSED: Final = "the user said:"
+_REWRITTEN: Final = "rewritten since"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,7 @@ class OpenError:
 
     message_id: str
     order: int
+    call_id: str
     command: str
     line: str
     summary: str = ""
@@ -44,7 +48,7 @@ class OpenError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedError:
+class SettledError:
     """An error that is open no more; `by` is the message that says so, and `how` in what way."""
 
     error: OpenError
@@ -53,85 +57,137 @@ class ResolvedError:
     how: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """An open error, and what would cover it; a miss is a call that was wrong itself, such as a text not found."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldError:
+    """An open error, and what would cover it; a miss is a call that was wrong itself, such as a text not found.
+
+    `subject` names what a call of a tool was about that no table knows: the success of another booking is none of this.
+    """
 
     error: OpenError
-    scopes: tuple[CheckScope, ...]
     tool: str
+    scopes: tuple[CheckScope, ...] = ()
     paths: tuple[str, ...] = ()
+    subject: tuple[str, ...] = ()
     miss: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCall:
+    """A call that has no result yet."""
+
+    call: ToolCall
+    access: Access | None
+    paths: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
-class _Ran:
-    """A command, where it ran, and the tool that ran it."""
+class RanCommand:
+    """A command, where it ran, the tool that ran it, and the call."""
 
     command: str
     folder: str
     tool: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorsState:
+    """What is known of errors at a moment, and of calls and commands that have not ended, by their ids."""
+
+    held: tuple[HeldError, ...] = ()
+    settled: tuple[SettledError, ...] = ()
+    calls: Mapping[str, PendingCall] = field(default_factory=dict)
+    running: Mapping[str, tuple[RanCommand, str]] = field(default_factory=dict)
 
 
 class OpenErrors:
     """Follows failures and what settles them; its size is bounded however long the log is."""
 
-    def __init__(self) -> None:
-        self._calls: dict[str, tuple[ToolCall, Access | None, tuple[str, ...]]] = {}
-        self._open: list[_Held] = []
-        self._resolved: list[ResolvedError] = []
+    def __init__(self, state: ErrorsState | None = None) -> None:
+        state = state or ErrorsState()
+        self._calls = dict(state.calls)
+        self._open = list(state.held)
+        self._settled = state.settled
         # Commands that have not ended, with their output so far.
-        self._running: dict[str, tuple[_Ran, str]] = {}
+        self._running = dict(state.running)
 
-    def feed(self, message: Message, order: int) -> None:
-        """Take one recorded message."""
+    def state(self) -> ErrorsState:
+        """All that goes on from here needs to know."""
+        return ErrorsState(
+            held=tuple(self._open), settled=self._settled, calls=dict(self._calls), running=dict(self._running)
+        )
+
+    def feed(self, message: Message, order: int) -> bool:
+        """Take one recorded message; whether errors may be others now."""
         if message.role == "assistant":
             for call in message.calls:
-                semantics = recorded_semantics(call.name, message.meta)
-                access = semantics.access if semantics is not None else None
-                self._calls[call.id] = (call, access, _paths_of(call))
+                self._calls[call.id] = PendingCall(call=call, access=_access(call, message), paths=_paths_of(call))
             for call_id in list(self._calls)[: max(0, len(self._calls) - _MAX_CALLS)]:
                 del self._calls[call_id]
         elif message.role == "tool" and message.result is not None:
-            known = self._calls.get(message.result.call_id)
+            known = self._calls.pop(message.result.call_id, None)
             if known is not None:
-                self._take(message, order, *known)
+                self._take(message, order, known)
+                return True
+        return False
 
     def resolve(self, message_id: str, order: int) -> None:
         """The user settles an error."""
         for held in [one for one in self._open if one.error.message_id == message_id]:
-            self._close(held, by=message_id, order=order, how="settled by the user")
+            self._close(held, by="", order=order, how="settled by the user")
+
+    def rewrite(self, message: Message) -> None:
+        """Say of a message what it says by now, wherever something of it is kept."""
+        commands = {call.id: _told(call, _access(call, message)) for call in message.calls}
+        line = _line_of(message.text)
+
+        def reworded(error: OpenError) -> OpenError:
+            if error.call_id in commands:
+                return replace(error, command=commands[error.call_id])
+            return replace(error, line=line, summary="") if error.message_id == message.id else error
+
+        self._open = [replace(one, error=reworded(one.error)) for one in self._open]
+        self._settled = tuple(replace(one, error=reworded(one.error)) for one in self._settled)
 
     def view(self) -> tuple[OpenError, ...]:
         """The open errors, oldest first; attempts that only missed their mark are none."""
         return tuple(held.error for held in self._open if not held.miss)
 
-    def resolved_since(self, order: int) -> tuple[ResolvedError, ...]:
-        """The errors that were settled by a message at a position of the log or behind it."""
-        return tuple(one for one in self._resolved if one.order >= order)
+    @property
+    def held(self) -> tuple[HeldError, ...]:
+        """The open errors and misses, oldest first, with what would cover each."""
+        return tuple(self._open)
 
-    def _take(
-        self, message: Message, order: int, call: ToolCall, access: Access | None, paths: tuple[str, ...]
-    ) -> None:
+    @property
+    def settled(self) -> tuple[SettledError, ...]:
+        """The newest errors that were settled, oldest first."""
+        return self._settled
+
+    def _take(self, message: Message, order: int, known: PendingCall) -> None:
+        call, access = known.call, known.access
         arguments = parsed_arguments(call)
         command = command_of(arguments) if access == "shell" else None
         if call.name == "write_stdin":
             self._take_rest(message, order, call, str(arguments.get("session_id", "")))
+        elif message.meta.outcome == "denied":
+            scopes = check_scopes(command) if command is not None else ()
+            self._take_refusal(message, order, known, _subject(arguments), scopes=scopes)
         elif command is not None:
             given = arguments.get("workdir") or arguments.get("cwd")
-            ran = _Ran(command, given if isinstance(given, str) else "", call.name)
+            ran = RanCommand(command, given if isinstance(given, str) else "", call.name, call.id)
             process = parse_output(message.text).running
             if process is not None:
-                self._running[process] = (ran, message.text[:_MAX_OUTPUT])
+                self._running[process] = (ran, message.text[-_MAX_OUTPUT:])
                 for oldest in list(self._running)[: max(0, len(self._running) - _MAX_RUNNING)]:
                     del self._running[oldest]
             self._take_outcome(ran, command_outcome(command, message), message, order)
         elif message.meta.outcome == "error":
             # A tool that no table knows acts on something else than files: that it refused is an error.
             harmless = access is not None or is_file_tool(call.name)
-            self._take_refusal(message, order, call, paths, miss=harmless)
+            self._take_refusal(message, order, known, _subject(arguments), miss=harmless)
         elif message.meta.outcome in (None, "ok"):
-            self._close_misses(call.name, paths, message, order)
+            self._close_refusals(call.name, known.paths, _subject(arguments), message, order)
 
     def _take_rest(self, message: Message, order: int, call: ToolCall, process: str) -> None:
         """The rest of the output of a command that went on running."""
@@ -145,12 +201,12 @@ class OpenErrors:
         del self._running[process]
         self._take_outcome(ran, judged(ran.command, text + output.text, output.exit_code), message, order)
 
-    def _take_outcome(self, ran: _Ran, outcome: CommandOutcome, message: Message, order: int) -> None:
+    def _take_outcome(self, ran: RanCommand, outcome: CommandOutcome, message: Message, order: int) -> None:
         scopes = check_scopes(ran.command, ran.folder)
         self._close_removed(ran.command, ran.folder, message, order)
         if outcome.kind == "passed":
             self._close_covered(scopes, message, order, "passed")
-            self._close_misses(ran.tool, (), message, order)
+            self._close_misses(ran.tool, message, order)
             return
         if outcome.kind == "unknown" or outcome.missing_tool:
             return
@@ -158,34 +214,42 @@ class OpenErrors:
         self._replace(scopes, outcome, message, order)
         if outcome.meant_to_fail:
             return
-        line = outcome.lines[0] if outcome.lines else outcome.summary
         error = OpenError(
             message_id=message.id,
             order=order,
-            command=_described(ran.command),
-            line=line,
+            call_id=ran.call_id,
+            command=described(ran.command),
+            line=outcome.lines[0] if outcome.lines else outcome.summary,
             summary=outcome.summary,
             tests=outcome.failed_tests,
         )
         failing = _failing(scopes, outcome)
-        self._hold(_Held(error=error, scopes=failing, tool=ran.tool, miss=outcome.slip))
+        self._hold(HeldError(error=error, scopes=failing, tool=ran.tool, miss=outcome.slip))
 
     def _take_refusal(
-        self, message: Message, order: int, call: ToolCall, paths: tuple[str, ...], *, miss: bool
+        self,
+        message: Message,
+        order: int,
+        known: PendingCall,
+        subject: tuple[str, ...],
+        *,
+        scopes: tuple[CheckScope, ...] = (),
+        miss: bool = False,
     ) -> None:
-        lines = telling_lines(message.text[:4_000]) or tuple(message.text.strip().split("\n")[:1])
-        about = paths[0] if paths else ""
+        call = known.call
         error = OpenError(
             message_id=message.id,
             order=order,
-            command=f"{call.name} {about}".strip()[:_MAX_COMMAND],
-            line=lines[0][:_MAX_LINE] if lines else "",
+            call_id=call.id,
+            command=_told(call, known.access),
+            line=_line_of(message.text),
         )
-        for held in [one for one in self._open if one.tool == call.name and one.paths == paths and not one.scopes]:
-            self._open.remove(held)
-        self._hold(_Held(error=error, scopes=(), tool=call.name, paths=paths, miss=miss))
+        held = HeldError(error=error, scopes=scopes, tool=call.name, paths=known.paths, subject=subject, miss=miss)
+        for one in [one for one in self._open if _is_same_call(one, held)]:
+            self._open.remove(one)
+        self._hold(held)
 
-    def _hold(self, held: _Held) -> None:
+    def _hold(self, held: HeldError) -> None:
         self._open.append(held)
         oldest_miss = held.error.order - _LAPSED
         self._open = [one for one in self._open if not (one.miss and one.error.order < oldest_miss)]
@@ -199,10 +263,8 @@ class OpenErrors:
             if not held.scopes or not any(_is_covered(held, scope) for scope in scopes):
                 continue
             works = bool(failing and held.error.tests) and not failing & set(held.error.tests)
-            if works:
-                self._close(held, by=message.id, order=order, how="passed")
-            else:
-                self._open.remove(held)
+            how = "passed" if works else "failed again"
+            self._close(held, by=message.id, order=order, how=how)
 
     def _close_covered(self, scopes: tuple[CheckScope, ...], message: Message, order: int, how: str) -> None:
         for held in list(self._open):
@@ -211,24 +273,33 @@ class OpenErrors:
             ):
                 self._close(held, by=message.id, order=order, how=how)
 
-    def _close_misses(self, tool: str, paths: tuple[str, ...], message: Message, order: int) -> None:
+    def _close_misses(self, tool: str, message: Message, order: int) -> None:
+        """A shell that works again."""
+        for held in [one for one in self._open if one.miss and one.tool == tool and not one.paths]:
+            self._close(held, by=message.id, order=order, how="the same tool succeeded")
+
+    def _close_refusals(
+        self, tool: str, paths: tuple[str, ...], subject: tuple[str, ...], message: Message, order: int
+    ) -> None:
         for held in list(self._open):
-            refused = held.miss or not held.scopes
-            if refused and held.tool == tool and (not held.paths or held.paths == paths or not paths):
+            about_it = (not held.paths or held.paths == paths) and (not held.subject or held.subject == subject)
+            if held.tool == tool and not held.scopes and about_it:
                 self._close(held, by=message.id, order=order, how="the same tool succeeded")
 
     def _close_removed(self, command: str, folder: str, message: Message, order: int) -> None:
         """A script that is gone fails no more."""
+        if "rm " not in command or not self._open:
+            return
         removed = set(_removed(command, folder))
         for held in list(self._open):
             if removed and held.scopes and all(_is_gone(scope, removed) for scope in held.scopes):
                 self._close(held, by=message.id, order=order, how="script removed")
 
-    def _close(self, held: _Held, *, by: str, order: int, how: str) -> None:
+    def _close(self, held: HeldError, *, by: str, order: int, how: str) -> None:
         self._open.remove(held)
         if not held.miss:
-            self._resolved.append(ResolvedError(error=held.error, by=by, order=order, how=how))
-            del self._resolved[:-MAX_RESOLVED]
+            settled = SettledError(error=held.error, by=by, order=order, how=how)
+            self._settled = (*self._settled, settled)[-MAX_SETTLED:]
 
 
 def _failing(scopes: tuple[CheckScope, ...], outcome: CommandOutcome) -> tuple[CheckScope, ...]:
@@ -247,16 +318,25 @@ def _failing(scopes: tuple[CheckScope, ...], outcome: CommandOutcome) -> tuple[C
     return named or checks[-1:]
 
 
-def _is_covered(held: _Held, scope: CheckScope) -> bool:
+def _is_same_call(one: HeldError, other: HeldError) -> bool:
+    """Whether one refusal says of the same attempt what another one says."""
+    return (one.tool, one.paths, one.subject, one.scopes) == (other.tool, other.paths, other.subject, other.scopes)
+
+
+def _is_covered(held: HeldError, scope: CheckScope) -> bool:
     return any(scope.covers(one) for one in held.scopes)
 
 
-def _names_tests(scope: CheckScope, held: _Held) -> bool:
+def _names_tests(scope: CheckScope, held: HeldError) -> bool:
     """Whether a run that passed was of all the tests that had failed."""
     if scope.kind != "test" or not held.error.tests:
         return False
     chosen = " ".join((*scope.targets, *scope.filters))
-    return bool(chosen) and all(_short(test) in chosen for test in held.error.tests)
+    if chosen and all(_short(test) in chosen for test in held.error.tests):
+        return True
+    # All of the files that they stand in.
+    in_targets = (any(holds(one, test) for one in scope.targets) for test in held.error.tests)
+    return bool(scope.targets) and not scope.filters and all(in_targets)
 
 
 def _short(test: str) -> str:
@@ -264,9 +344,39 @@ def _short(test: str) -> str:
     return test.partition(" (")[0].rpartition("::")[2].partition("[")[0].partition("/")[0]
 
 
-def _described(command: str) -> str:
+def described(command: str) -> str:
+    """A command in one line."""
     line = " ".join(command.split())
     return line if len(line) <= _MAX_COMMAND else line[: _MAX_COMMAND - 1] + "…"
+
+
+def _access(call: ToolCall, message: Message) -> Access | None:
+    semantics = recorded_semantics(call.name, message.meta)
+    return semantics.access if semantics is not None else None
+
+
+def _told(call: ToolCall, access: Access | None) -> str:
+    """A call in one line: the command that it runs, else the tool and what it is about."""
+    arguments = parsed_arguments(call)
+    command = command_of(arguments) if access == "shell" else None
+    if command is not None:
+        return described(command)
+    about = next(iter(_paths_of(call)), "") or " ".join(_subject(arguments))
+    return described(f"{call.name} {about}".strip())
+
+
+def _line_of(text: str) -> str:
+    """What a tool that refused says of the reason; the words of a user who did, if there are any."""
+    _, refused, reason = text[:8_000].partition(_REFUSED)
+    lines = () if refused else telling_lines(text[:4_000])
+    lines = lines or tuple(line.strip() for line in (reason if refused else text).split("\n") if line.strip())
+    return lines[0][:_MAX_LINE] if lines else ""
+
+
+def _subject(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The arguments that name what a call is about: ids."""
+    named = sorted(name for name in arguments if name.lower() == "id" or name.endswith(("_id", "Id", "ID", "-id")))
+    return tuple(str(arguments[name])[:_MAX_COMMAND] for name in named[:_MAX_SUBJECT])
 
 
 def _paths_of(call: ToolCall) -> tuple[str, ...]:
@@ -275,7 +385,7 @@ def _paths_of(call: ToolCall) -> tuple[str, ...]:
 
 
 def _removed(command: str, folder: str) -> Iterator[str]:
-    for one in parse_command_line(command) or () if "rm " in command else ():
+    for one in parse_command_line(command) or ():
         texts = tuple(word.text for word in unwrap_words(one.words))
         if texts[:1] == ("rm",) or texts[:2] == ("git", "rm"):
             yield from (join_path(folder, text) for text in texts[1:] if not text.startswith("-"))

@@ -131,7 +131,7 @@ def _digest(
     covers = [(item.order, item.order) for group in evicted for item in group.items]
     covers += [span for item in absorbed for span in item.covers]
     lines = [line for item in absorbed for line in item.lines]
-    open_errors = {failure.message_id: failure for failure in ctx.ledger.open_errors.values()}
+    open_errors = ctx.ledger.open_errors
     lines += [line for group in evicted for line in _lines(group, open_errors, ctx)]
     digest = digest_item(_chosen(lines, others, room, open_errors, ctx), covers, ctx, id=id, by=by)
     return msgspec.structs.replace(digest, room=max(0, room - digest.tokens + _words(digest)))

@@ -74,7 +74,7 @@ def _facts(item: Item, room: int, ctx: PassContext) -> Iterator[Line]:
     if written:
         yield Line(kind="ledger", text=_listed("files modified", written, room, ctx), order=order)
     for failure in reversed(ledger.failures):
-        if inside(failure.message_id) and failure.attempt not in ledger.open_errors:
+        if inside(failure.message_id) and failure.message_id not in ledger.open_errors:
             text = f"failed before ({failure.message_id}): {quote_attempt(failure.attempt)}: {failure.text}"
             yield Line(kind="ledger", text=text, order=order)
     for note in reversed(ledger.decisions):

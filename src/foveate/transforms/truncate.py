@@ -57,8 +57,7 @@ def _shortened(draft: Draft, ctx: PassContext) -> Draft:
 
 def _without_exchange(draft: Draft, group: Group, ctx: PassContext) -> Draft:
     """The draft with a digest in the place of an exchange: its first calls in a line each."""
-    errors = {failure.message_id: failure for failure in ctx.ledger.open_errors.values()}
-    found = exchange_lines(group.items, ctx.said(group.head.order), errors)
+    found = exchange_lines(group.items, ctx.said(group.head.order), ctx.ledger.open_errors)
     lines = fitting(found, max(_TRACE, ctx.limit // 10), ctx)
     covers = [(item.order, item.order) for item in group.items]
     trace = digest_item(lines, covers, ctx, id=f"r{ctx.number}.dropped", by="truncate")

@@ -14,6 +14,7 @@ import msgspec
 from foveate.budget.calibrate import Calibration, Sample
 from foveate.budget.tokens import TokenCounter
 from foveate.errors import LogError
+from foveate.facts.errors import ErrorsState
 from foveate.log.context import AgentContext, Archive, Log
 from foveate.log.events import FramingSet, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item
@@ -26,7 +27,7 @@ from foveate.views.timeline import Projector, Timeline
 from foveate.views.working_set import WorkingSet, WorkingSetBuilder
 
 # Of the fold: raised when the same events give another timeline, so that older checkpoints are left aside.
-FOLD_VERSION: Final = 6
+FOLD_VERSION: Final = 7
 _PLAIN: Final = (
     "logged", "named", "calls", "reductions", "sent_messages", "sealed_messages", "shared", "shared_tokens",
     "declined", "growth", "kept", "model_switched", "reframed", "recalled", "leading", "newest_input", "first_input",
@@ -48,7 +49,7 @@ class _Mender(msgspec.Struct, frozen=True):
 class _Ledger(msgspec.Struct, frozen=True):
     read: dict[str, str]
     written: dict[str, str]
-    open_errors: dict[str, Failure]
+    errors: ErrorsState
     failures: tuple[Failure, ...]
     retried: list[str]
     stale: list[str]
@@ -122,7 +123,7 @@ def checkpoint_of(context: AgentContext, projector: Projector) -> bytes:
         model=timeline.model,
         mender=_Mender(mender.items, mender.sealed, dict(mender.left_out), mender.open, mender.used),
         ledger=_Ledger(
-            dict(ledger.read), dict(ledger.written), dict(ledger.open_errors), ledger.failures,
+            dict(ledger.read), dict(ledger.written), timeline.ledger.errors(), ledger.failures,
             list(ledger.retried), list(ledger.stale), ledger.decisions, ledger.plan,
         ),
         step=working.step,
@@ -168,13 +169,13 @@ def _fill(timeline: Timeline, state: _State) -> None:
         Ledger(
             read=ledger.read,
             written=ledger.written,
-            open_errors=ledger.open_errors,
             failures=ledger.failures,
             retried=dict.fromkeys(ledger.retried),
             stale=dict.fromkeys(ledger.stale),
             decisions=ledger.decisions,
             plan=ledger.plan,
-        )
+        ),
+        ledger.errors,
     )
     timeline.working = WorkingSetBuilder(WorkingSet(state.step, state.uses))
     timeline.evidence = EvidenceIndex(frontier=state.frontier, staying=frozenset(state.staying), places_of=state.places)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
+from foveate.facts.errors import ErrorsState, HeldError, OpenError, OpenErrors, SettledError
 from foveate.log.messages import Message, Text, ToolCall
 from foveate.views.sharing import Shared
 
@@ -51,11 +52,14 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """Files read and written, decisions, errors still open, attempts that failed, the plan."""
+    """Files read and written, decisions, errors still open and settled, attempts that failed, the plan."""
 
     read: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, str] = field(default_factory=dict)
+    # By message, oldest first.
     open_errors: Mapping[str, Failure] = field(default_factory=dict)
+    held: tuple[HeldError, ...] = ()
+    settled: tuple[SettledError, ...] = ()
     failures: tuple[Failure, ...] = ()
     # Ids without a value: sets that know their oldest.
     retried: Mapping[str, None] = field(default_factory=dict)
@@ -65,14 +69,14 @@ class Ledger:
 
     def rewritten(self, messages: Iterable[tuple[Message, Message]]) -> Ledger:
         """The ledger as it is once messages say something else; each as it was and as it is."""
-        builder = LedgerBuilder(self)
+        builder = LedgerBuilder(self, ErrorsState(held=self.held, settled=self.settled))
         for before, after in messages:
             builder.rewrite(before, after)
         return builder.ledger()
 
     def is_open(self, message_id: str) -> bool:
         """Whether a failed execution is still unsettled."""
-        return any(failure.message_id == message_id for failure in self.open_errors.values())
+        return message_id in self.open_errors
 
     def said_of(self, message_id: str) -> str:
         """What went wrong in a failed execution, in one line."""
@@ -82,13 +86,25 @@ class Ledger:
 class LedgerBuilder:
     """Keeps a ledger up message by message."""
 
-    __slots__ = ("_decisions", "_failures", "_open_errors", "_plan", "_read", "_retried", "_stale", "_written")
+    __slots__ = (
+        "_decisions",
+        "_errors",
+        "_failures",
+        "_open_errors",
+        "_plan",
+        "_read",
+        "_retried",
+        "_stale",
+        "_written",
+    )
 
-    def __init__(self, ledger: Ledger | None = None) -> None:
+    def __init__(self, ledger: Ledger | None = None, errors: ErrorsState | None = None) -> None:
+        """Go on from a ledger, and from what was known of errors when it was taken."""
         ledger = ledger or Ledger()
         self._read = Shared(dict(ledger.read))
         self._written = Shared(dict(ledger.written))
-        self._open_errors = Shared(dict(ledger.open_errors))
+        self._errors = OpenErrors(errors)
+        self._open_errors = _failures_of(self._errors)
         self._failures = ledger.failures
         self._retried = Shared(dict(ledger.retried))
         self._stale = Shared(dict(ledger.stale))
@@ -100,7 +116,9 @@ class LedgerBuilder:
         return Ledger(
             read=self._read.snapshot(),
             written=self._written.snapshot(),
-            open_errors=self._open_errors.snapshot(),
+            open_errors=self._open_errors,
+            held=self._errors.held,
+            settled=self._errors.settled,
             failures=self._failures,
             retried=self._retried.snapshot(),
             stale=self._stale.snapshot(),
@@ -110,10 +128,16 @@ class LedgerBuilder:
 
     def open_error_ids(self) -> list[str]:
         """The messages of executions that failed and are not settled."""
-        return [failure.message_id for failure in self._open_errors.current.values()]
+        return list(self._open_errors)
+
+    def errors(self) -> ErrorsState:
+        """What is known of errors, to go on from."""
+        return self._errors.state()
 
     def feed(self, message: Message, order: int) -> None:
         """Take one recorded message."""
+        if self._errors.feed(message, order):
+            self._open_errors = _failures_of(self._errors)
         match message.role:
             case "tool":
                 self._feed_result(message, order)
@@ -122,12 +146,10 @@ class LedgerBuilder:
             case _:
                 return
 
-    def resolve(self, message_id: str) -> None:
+    def resolve(self, message_id: str, order: int) -> None:
         """Settle an error by hand."""
-        errors = self._open_errors.own()
-        for attempt, failure in list(errors.items()):
-            if failure.message_id == message_id:
-                del errors[attempt]
+        self._errors.resolve(message_id, order)
+        self._open_errors = _failures_of(self._errors)
 
     def rewrite(self, before: Message, after: Message) -> None:
         """Say of a message what it says by now, wherever something was noted of it."""
@@ -141,11 +163,9 @@ class LedgerBuilder:
         def told(failure: Failure) -> Failure:
             return failure._replace(attempt=attempt, text=text) if failure.message_id == after.id else failure
 
-        if any(failure.message_id == after.id for failure in self._failures):
-            # Which attempt it was is still known by its own name: a later one settles it.
-            errors = self._open_errors.own()
-            errors.update({own: told(failure) for own, failure in errors.items()})
-            self._failures = tuple(map(told, self._failures))
+        self._errors.rewrite(after)
+        self._open_errors = _failures_of(self._errors)
+        self._failures = tuple(map(told, self._failures))
         if self._plan is not None and self._plan.message_id == after.id:
             self._plan = next((Note(after.id, self._plan.order, call.arguments) for call in after.calls[-1:]), None)
         places = [at for at, note in enumerate(self._decisions) if note.message_id == after.id]
@@ -157,19 +177,12 @@ class LedgerBuilder:
         meta = message.meta
         attempt = meta.attempt or message.id
         if meta.outcome in (None, "ok"):
-            if attempt in self._open_errors.current:
-                del self._open_errors.own()[attempt]
             self._feed_resources(message)
             return
-        failure = Failure(attempt, message.id, order, str(meta.outcome), error_line(message.text))
-        errors = self._open_errors.own()
-        previous = errors.pop(attempt, None)
+        previous = next((one for one in reversed(self._failures) if one.attempt == attempt), None)
         if previous is not None:
             _add(self._retried, [previous.message_id], None)
-        errors[attempt] = failure
-        if len(errors) > MAX_OPEN_ERRORS:
-            # An error that nobody came back to while so many others arose has lapsed.
-            del errors[next(iter(errors))]
+        failure = Failure(attempt, message.id, order, str(meta.outcome), error_line(message.text))
         self._failures = (*self._failures, failure)[-_MAX_FAILURES:]
 
     def _feed_resources(self, message: Message) -> None:
@@ -185,6 +198,15 @@ class LedgerBuilder:
             if isinstance(part, ToolCall) and message.meta.plan:
                 self._plan = Note(message.id, order, part.arguments)
         self._decisions = (*self._decisions, *_decisions(message, order))[-_MAX_DECISIONS:]
+
+
+def _failures_of(errors: OpenErrors) -> dict[str, Failure]:
+    """The errors that are open. The oldest of too many has lapsed: nobody came back to it while the others arose."""
+    return {error.message_id: _failure(error) for error in errors.view()[-MAX_OPEN_ERRORS:]}
+
+
+def _failure(error: OpenError) -> Failure:
+    return Failure(error.command, error.message_id, error.order, "error", error.line or error.summary or "failed")
 
 
 def _decisions(message: Message, order: int) -> Iterator[Note]:

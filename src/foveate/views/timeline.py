@@ -231,7 +231,7 @@ class Timeline:
             case Unpinned(message_id=message_id):
                 self.pins.own().pop(message_id, None)
             case ErrorResolved(message_id=message_id):
-                self.ledger.resolve(message_id)
+                self.ledger.resolve(message_id, self.message_count)
             case FramingSet():
                 self._take_framing(body)
             case DiagnosticRecorded(subject=str(number)):
