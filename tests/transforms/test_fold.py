@@ -45,9 +45,9 @@ def test_a_settled_error_is_a_step_an_open_one_a_line_of_its_own() -> None:
     after = folded(
         [
             user("go"),
-            *exchange("1", "Edit", "Error: no match", file_path="a.py"),
-            *exchange("2", "Edit", "ok", file_path="a.py"),
-            *exchange("3", "Edit", "Error: still wrong", file_path="b.py"),
+            *exchange("1", "Bash", "Error: no such target", command="make docs"),
+            *exchange("2", "Bash", "built", command="make docs"),
+            *exchange("3", "Bash", "Error: still wrong", command="make install"),
             user("now"),
             *reading(1),
         ],

@@ -4,6 +4,7 @@ import pytest
 from tests.dialogue import call, calls, exchange, says, session_of, user
 
 from foveate import DefaultRouter, ToolSemantics
+from foveate.facts.errors import ErrorsState
 from foveate.views.ledger import MAX_OPEN_ERRORS, Ledger, LedgerBuilder, error_line
 
 
@@ -30,25 +31,33 @@ def test_files_read_and_written_are_known_with_their_last_source() -> None:
     assert ledger.written == {"c.py": "m9"}
 
 
-def test_an_error_is_open_until_the_same_tool_succeeds_on_the_same_resource() -> None:
-    """Success elsewhere settles nothing."""
-    failed = exchange("1", "Edit", "Error: no match", file_path="a.py")
-    elsewhere = exchange("2", "Edit", "ok", file_path="b.py")
-    other_tool = exchange("3", "Read", "x", file_path="a.py")
+def test_an_error_is_open_until_its_command_passes_or_a_wider_one() -> None:
+    """Another command settles nothing."""
+    failed = exchange("1", "Bash", "FAILED tests/a.py::test_x\nExit code: 1", command="pytest tests/a.py")
+    elsewhere = exchange("2", "Bash", "2 passed in 0.1s", command="pytest tests/b.py")
+    wider = exchange("3", "Bash", "9 passed in 0.1s", command="pytest")
 
-    assert [one.message_id for one in ledger_of(user("go"), *failed, *elsewhere, *other_tool).open_errors.values()] == [
-        "m3"
-    ]
-    assert ledger_of(user("go"), *failed, *exchange("4", "Edit", "ok", file_path="a.py")).open_errors == {}
+    assert list(ledger_of(user("go"), *failed, *elsewhere).open_errors) == ["m3"]
+    ledger = ledger_of(user("go"), *failed, *elsewhere, *wider)
+    assert ledger.open_errors == {}
+    assert [(one.error.message_id, one.by, one.how) for one in ledger.settled] == [("m3", "m7", "passed")]
+
+
+def test_a_call_that_missed_its_mark_is_no_open_error() -> None:
+    """Nothing is broken where a text was not found; it is known as a failure."""
+    ledger = ledger_of(user("go"), *exchange("1", "Edit", "Error: no match", file_path="a.py"))
+
+    assert ledger.open_errors == {}
+    assert [one.message_id for one in ledger.failures] == ["m3"]
 
 
 def test_of_a_retry_chain_the_last_attempt_is_the_open_one() -> None:
     """Earlier attempts are known as retried, and all as failures."""
     ledger = ledger_of(
-        user("go"), *(m for n in range(3) for m in exchange(f"e{n}", "Edit", f"Error: no match {n}", file_path="a.py"))
+        user("go"), *(m for n in range(3) for m in exchange(f"e{n}", "book", f"Error: no seat {n}", flight_id="F1"))
     )
 
-    assert [(one.message_id, one.text) for one in ledger.open_errors.values()] == [("m7", "Error: no match 2")]
+    assert [(one.message_id, one.text) for one in ledger.open_errors.values()] == [("m7", "Error: no seat 2")]
     assert set(ledger.retried) == {"m3", "m5"}
     assert [one.message_id for one in ledger.failures] == ["m3", "m5", "m7"]
 
@@ -59,14 +68,14 @@ def test_a_denial_is_open_like_an_error() -> None:
         user("go"), *exchange("1", "Bash", "Rejected by user", command="git push")
     ).open_errors.values()
 
-    assert (failure.outcome, failure.attempt) == ("denied", "Bash git push")
+    assert (failure.attempt, failure.text) == ("git push", "Rejected by user")
 
 
 def test_an_error_can_be_settled_by_hand() -> None:
     """session.resolve(id) ends it."""
     before = ledger_of(user("go"), *exchange("1", "Bash", "Exit code: 1", command="make"))
-    builder = LedgerBuilder(before)
-    builder.resolve("m3")
+    builder = LedgerBuilder(before, ErrorsState(held=before.held))
+    builder.resolve("m3", 3)
 
     assert builder.ledger().open_errors == {}
     assert before.is_open("m3")
@@ -75,11 +84,11 @@ def test_an_error_can_be_settled_by_hand() -> None:
 def test_open_errors_are_bounded() -> None:
     """The newest count; an error nobody came back to lapses."""
     ledger = ledger_of(
-        user("go"), *(m for n in range(12) for m in exchange(f"e{n}", "Edit", "Error: x", file_path=f"f{n}.py"))
+        user("go"), *(m for n in range(12) for m in exchange(f"e{n}", "Bash", "Error: x", command=f"python f{n}.py"))
     )
 
     assert len(ledger.open_errors) == MAX_OPEN_ERRORS
-    assert list(ledger.open_errors)[-1] == "Edit f11.py"
+    assert list(ledger.open_errors)[-1] == "m25"
 
 
 def test_decisions_and_the_plan_are_noted() -> None:

@@ -174,10 +174,11 @@ def _scopes(commands: Sequence[Command], folder: str) -> Iterator[CheckScope]:
         elif texts[:1] == ("cd",) and len(texts) > 1:
             folder = join_path(folder, texts[1])
         elif texts and texts[0] not in _REPORTING and not _ASKING_FOR_HELP.intersection(texts[1:]):
-            yield _scope(texts, folder)
+            yield check_scope(texts, folder)
 
 
-def _scope(texts: tuple[str, ...], folder: str) -> CheckScope:
+def check_scope(texts: tuple[str, ...], folder: str = "") -> CheckScope:
+    """What one program of a command line checks."""
     name = texts[0].rpartition("/")[2]
     if name.startswith("python") and "-m" in texts[1:-1]:
         texts = texts[texts.index("-m") + 1 :]
@@ -231,7 +232,7 @@ def _of_subcommand(name: str, texts: tuple[str, ...], ecosystem: str, folder: st
     task = plain[0] if plain else "build" if name in ("make", "gradle", "gradlew") else ""
     if name in _RUNNERS and task in _TOOLS:
         # `yarn jest`: a tool of the project, called by way of what installed it.
-        return _scope(texts[texts.index(task) :], folder)
+        return check_scope(texts[texts.index(task) :], folder)
     if name in ("npm", "pnpm", "yarn", "bun") and (task in _PACKAGES or not task):
         return CheckScope(kind="run", program=f"{name} install")
     if task.startswith(":") and name.startswith("gradle"):

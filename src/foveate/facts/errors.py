@@ -204,7 +204,9 @@ class OpenErrors:
     def _take_outcome(self, ran: RanCommand, outcome: CommandOutcome, message: Message, order: int) -> None:
         scopes = check_scopes(ran.command, ran.folder)
         self._close_removed(ran.command, ran.folder, message, order)
-        if outcome.kind == "passed":
+        # Not all tools say how a command ended; then a text that speaks of no failure is what there is to go by.
+        seems_fine = outcome.kind == "unknown" and message.meta.outcome == "ok" and not outcome.hidden
+        if outcome.kind == "passed" or (seems_fine and outcome.exit_code is None and not outcome.summary):
             self._close_covered(scopes, message, order, "passed")
             self._close_misses(ran.tool, message, order)
             return

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from foveate.facts.command_scope import check_scope
 from foveate.facts.programs import Reach, reach_of
 from foveate.facts.run_summaries import Summary, failed_tests_in, summaries_in, telling_lines
 from foveate.facts.shell import Command, parse_command_line
@@ -45,6 +46,12 @@ _NO_OUTPUT: Final = frozenset(
 # Tools that count all of their run in one line.
 _ONE_SUMMARY: Final = frozenset({"pytest", "unittest", "tests", "mocha", "eslint"})
 _TRIFLES: Final = frozenset({"sed", "rm", "mv", "cp", "mkdir", "touch", "ln", "chmod"})
+# What is done elsewhere, by a program that leaves the files here alone.
+_REMOTE_STEPS: Final = frozenset({"push", "fetch", "clone", "worktree"})
+_SENDING: Final = word_set("""
+    create edit close reopen comment delete upload rerun cancel run -d --data --data-raw --data-binary --json -F --form
+    -T POST PUT PATCH DELETE -XPOST -XPUT -XPATCH -XDELETE
+    """)
 _MISSING: Final = re.compile(
     r"(?:command not found|: not found|executable file not found|is not recognized as|"
     r"No module named ['\"]?(?P<module>[\w.]+)|"
@@ -64,7 +71,7 @@ class CommandOutcome:
 
     `summary` takes a few words, `lines` say what is wrong. `missing_tool` names a tool that is not installed,
     `slip` a look at something that is not there; `meant_to_fail` a script that was made to show a bug. None of these
-    is an error that stays open.
+    is an error that stays open. `hidden` if a pipe or the like keeps the status back.
     """
 
     kind: OutcomeKind
@@ -75,6 +82,7 @@ class CommandOutcome:
     missing_tool: bool = False
     slip: bool = False
     meant_to_fail: bool = False
+    hidden: bool = False
 
 
 def command_outcome(command: str, message: Message) -> CommandOutcome:
@@ -96,7 +104,7 @@ def judged(command: str, text: str, code: int | None, *, has_failed: bool = Fals
     """How a command ended, by its output and its exit status."""
     commands = parse_command_line(command)
     programs = _programs(commands or ())
-    acting = commands is None or any(reach_of(words) is not Reach.NOTHING for words in programs)
+    acting = commands is None or any(map(_has_effect, programs))
     hidden = commands is None or _hides_status(commands)
     failed_by_status = (code is not None and code != 0) or (code is None and has_failed)
     missing = failed_by_status and (code == 127 or _is_missing(text, programs))
@@ -112,7 +120,10 @@ def judged(command: str, text: str, code: int | None, *, has_failed: bool = Fals
     if acting and hidden:
         silent = text.strip() in _NO_OUTPUT and any(_is_silent_if_right(words) for words in programs)
         return CommandOutcome(
-            kind="passed" if silent else "unknown", summary="no output" if silent else "", exit_code=code
+            kind="passed" if silent else "unknown",
+            summary="no output" if silent else "",
+            exit_code=code,
+            hidden=True,
         )
     if code is None:
         return CommandOutcome(kind="unknown", summary="")
@@ -156,7 +167,7 @@ def _is_trifle(words: tuple[str, ...]) -> bool:
     """Whether a program only looks at things, moves files, or runs a few lines that nobody keeps."""
     name = words[0].rpartition("/")[2]
     inline = name.startswith(("python", "node", "perl", "ruby")) and bool({"-c", "-e", "-"} & set(words))
-    return name in _TRIFLES or inline or reach_of(words) is Reach.NOTHING
+    return name in _TRIFLES or inline or not _has_effect(words)
 
 
 def _words(summary: Summary) -> str:
@@ -216,7 +227,19 @@ def _shows_a_part(commands: Sequence[Command]) -> bool:
 
 def _acts(command: Command) -> bool:
     texts = tuple(word.text for word in unwrap_words(command.words))
-    return bool(texts) and reach_of(_module(texts)) is not Reach.NOTHING
+    return bool(texts) and _has_effect(_module(texts))
+
+
+def _has_effect(words: tuple[str, ...]) -> bool:
+    """Whether a program does more than look: it may write something, checks the code, or acts on another machine."""
+    if reach_of(words) is not Reach.NOTHING or check_scope(words).kind not in ("run", "git"):
+        return True
+    name, arguments = words[0].rpartition("/")[2], words[1:]
+    if name == "git":
+        return next((one for one in arguments if not one.startswith("-")), "") in _REMOTE_STEPS
+    if name == "gh":
+        return bool(_SENDING.intersection(arguments[1:2]))
+    return name in ("curl", "http", "xh") and bool(_SENDING.intersection(arguments))
 
 
 def _is_silent_if_right(words: tuple[str, ...]) -> bool:
