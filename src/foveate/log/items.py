@@ -14,7 +14,7 @@ Fate = Literal[
 ]  # fmt: skip
 LineKind = Literal[
     "user", "step", "answer", "error", "evidence", "ledger", "summary", "words", "value", "state", "plan", "output",
-    "code",
+    "code", "settled",
 ]  # fmt: skip
 
 

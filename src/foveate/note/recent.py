@@ -9,7 +9,6 @@ from typing import Final
 from foveate.facts.answers import Answer, AnswersBuilder
 from foveate.facts.code import CodeState
 from foveate.facts.code_view import CodeView
-from foveate.facts.errors import OpenError, OpenErrors
 from foveate.facts.plans import PlanList, PlansBuilder, tracker_lists
 from foveate.log.messages import Message, ToolCall
 from foveate.log.quoting import flatten_text
@@ -40,7 +39,6 @@ class Work:
 
     first: int
     code: CodeView
-    errors: tuple[OpenError, ...]
     lists: tuple[PlanList, ...]
     answers: tuple[Answer, ...]
     outputs: tuple[Output, ...]
@@ -51,7 +49,7 @@ class RecentWork:
 
     def __init__(self, first: int) -> None:
         self.first = self.next = first
-        self._code, self._errors = CodeState(), OpenErrors()
+        self._code = CodeState()
         self._plans, self._answers = PlansBuilder(), AnswersBuilder()
         self._calls: dict[str, tuple[ToolCall, Message]] = {}
         # By what was run or looked for: what ran again says more of it by now.
@@ -60,7 +58,7 @@ class RecentWork:
     def feed(self, message: Message, order: int) -> None:
         """Take the next message."""
         self.next = order + 1
-        for one in (self._code, self._errors, self._plans, self._answers):
+        for one in (self._code, self._plans, self._answers):
             one.feed(message, order)
         for call in message.calls:
             self._calls[call.id] = (call, message)
@@ -77,7 +75,6 @@ class RecentWork:
         return Work(
             first=self.first,
             code=code,
-            errors=self._errors.view(),
             lists=(*tracker_lists(code), *self._plans.plans().lists),
             answers=self._answers.answers().answers,
             outputs=tuple(self._outputs.values()),

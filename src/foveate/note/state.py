@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from posixpath import commonpath
 from typing import Final
 
-from foveate.facts.errors import OpenError
 from foveate.facts.known_files import FileChange
 from foveate.facts.plans import PlanList
 from foveate.log.items import Item, Line
@@ -14,12 +13,10 @@ from foveate.log.quoting import flatten_text, quote_attempt, quote_claim
 from foveate.note.interest import Interest
 from foveate.note.quotes import quoted_lines
 from foveate.note.recent import Work
-from foveate.transforms.digest import digest_item, fitting, head_of
+from foveate.transforms.digest import digest_item, fitting
 from foveate.views.draft import PassContext
-from foveate.views.ledger import Failure
 
 _CHANGES: Final = 10
-_SETTLED: Final = 40
 _TITLE: Final = 100
 # In tokens: the first line, which says what it is.
 _HEADER: Final = 60
@@ -54,12 +51,10 @@ def _fixed_lines(visible: set[str], work: Work, ctx: PassContext) -> Iterator[Li
     for part, one in enumerate(work.lists):
         if one.message_id not in visible or one.answer:
             yield _plan_line(one, part)
-    still_open = {error.message_id: error for error in work.errors}
     for failure in ctx.ledger.open_errors.values():
-        error = still_open.pop(failure.message_id, None)
         if failure.message_id not in visible:
-            yield _error_line(error) if error is not None else _failure_line(failure, work)
-    yield from (_error_line(error) for error in still_open.values() if error.message_id not in visible)
+            text = f"{quote_attempt(failure.attempt)} → {quote_claim(failure.text)}"
+            yield Line(kind="error", text=text, source=failure.message_id, order=failure.order)
 
 
 def _plan_line(one: PlanList, part: int) -> Line:
@@ -68,20 +63,6 @@ def _plan_line(one: PlanList, part: int) -> Line:
     label = f"({one.kind}{by}{''.join(f'; {note}' for note in notes if note)})"
     text = "\n".join(one.lines()[1:])
     return Line(kind="plan", text=text, source=one.message_id, order=one.order, part=part, label=label)
-
-
-def _error_line(error: OpenError) -> Line:
-    said = error.line or error.summary
-    return Line(kind="error", text=f"{error.command} → {quote_claim(said)}", source=error.message_id, order=error.order)
-
-
-def _failure_line(failure: Failure, work: Work) -> Line:
-    """A failure that counts as open until its own command passes; the log may prove otherwise meanwhile."""
-    if failure.order >= work.first:
-        text, label = head_of(quote_attempt(failure.attempt), _SETTLED), "failed, settled since,"
-        return Line(kind="error", text=text, source=failure.message_id, order=failure.order, label=label)
-    text = f"{quote_attempt(failure.attempt)}: {quote_claim(failure.text)}"
-    return Line(kind="error", text=text, source=failure.message_id, order=failure.order)
 
 
 def _changed_files(changes: Sequence[FileChange]) -> str:

@@ -20,6 +20,7 @@ from foveate.recall import PassageIndex
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session.recollection import Recollection
 from foveate.session.records import Beside, Looked, Recipe, state_of
+from foveate.session.settling import settled_errors
 from foveate.views.draft import Shares
 from foveate.views.passes import Pass, PlainPass, reaches_back
 from foveate.views.projection import Projection
@@ -255,12 +256,14 @@ class Means:
         return Attempt(*compiled_from, found, view)
 
     def recalled(self, projection: Projection, turn: int) -> list[RecallRecorded | DiagnosticRecorded]:
-        """What is to be recalled for the newest input, or what went wrong: a search that fails costs no call."""
+        """What is to be said and recalled before the newest input; a search that fails costs no call."""
+        settled = settled_errors(projection, turn)
+        before = [settled] if settled is not None else []
         try:
             found = self._recollection.for_input(projection, turn, self._limit(projection))
         except Exception as error:  # noqa: BLE001  whatever it is, the request can do without
-            return [DiagnosticRecorded(code="recall_failed", phase="recall", text=f"{error!r}")]
-        return [found] if found is not None else []
+            return [*before, DiagnosticRecorded(code="recall_failed", phase="recall", text=f"{error!r}")]
+        return [*before, found] if found is not None else [*before]
 
     def _use(self, framing: FramingSet, compiler: Compiler | None = None) -> None:
         self.framing = framing

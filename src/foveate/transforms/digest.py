@@ -19,7 +19,7 @@ _LABEL: Final = 6
 _CUT: Final = 10
 _RANK: Final[Mapping[LineKind, int]] = {
     "user": 0, "words": 1, "step": 2, "value": 3, "evidence": 4, "answer": 5, "error": 6, "summary": 7, "ledger": 8,
-    "state": 9, "plan": 10, "output": 11, "code": 12,
+    "state": 9, "plan": 10, "output": 11, "code": 12, "settled": 13,
 }  # fmt: skip
 # What says how the work stands, in the order in which it is shown.
 _STATE: Final[Mapping[LineKind, int]] = {"state": 0, "ledger": 1, "plan": 2, "error": 3, "output": 4, "code": 5}
@@ -61,7 +61,9 @@ def in_order(lines: Iterable[Line]) -> tuple[Line, ...]:
     lines = tuple(lines)
     if state_of(lines) is not None:
         return tuple(sorted(lines, key=lambda line: (_STATE.get(line.kind, len(_STATE)), line.part, line.order)))
-    return tuple(sorted(lines, key=lambda line: (line.kind == "ledger", line.order, _RANK[line.kind], line.part)))
+    return tuple(
+        sorted(lines, key=lambda line: (line.kind in ("ledger", "settled"), line.order, _RANK[line.kind], line.part))
+    )
 
 
 def state_of(lines: Iterable[Line]) -> str | None:
@@ -119,6 +121,8 @@ def worded(line: Line) -> str:
             return f"{flatten_text(f'{kind} {line.source} {line.label}')}:\n{quote_lines(line.text)}"
         case "error":
             return label_text(f"{line.label or 'open error'} {line.source}", line.text)
+        case "settled":
+            return flatten_text(f"settled: the error {line.source}, open above, {line.text}")
         case "step":
             return flatten_text(f"{line.source} {line.text}")
         case "summary":
