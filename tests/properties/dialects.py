@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 Raw = dict[str, Any]
 
@@ -139,21 +139,45 @@ def _item_assistant(said: Said, calls: Sequence[Call]) -> list[Raw]:
         items.append({"type": "reasoning", **ids, "summary": [], "encrypted_content": said.thinking or "e"})
     if said.text:
         items.append({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": said.text}]})
-    items += [
-        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments} for call in calls
-    ]
+    for call in calls:
+        if call.name == _PROGRAMMED:
+            program = {"id": f"prog_{call.id}", "call_id": f"p_{call.id}", "code": call.arguments, "fingerprint": "f"}
+            items.append({"type": "program", **program})
+        named = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        items.append({"type": "function_call", **named, **_caller(call)})
     return items or [{"type": "message", "role": "assistant", "content": []}]
 
 
+# The tool that a program calls which the model has the provider run.
+_PROGRAMMED: Final = "lookup"
+
+
+def _caller(one: Call | Result) -> Raw:
+    return {"caller": {"type": "program", "caller_id": f"p_{one.id}"}} if one.name == _PROGRAMMED else {}
+
+
 def _item_results(results: Sequence[Result]) -> list[Raw]:
-    return [
+    outputs: list[Raw] = [
         {
             "type": "function_call_output",
             "call_id": one.id,
             "output": _item_content(Said(one.text, one.media)) if one.media else one.text,
+            **_caller(one),
         }
         for one in results
     ]
+    ended = [
+        {
+            "type": "program_output",
+            "id": f"po_{one.id}",
+            "call_id": f"p_{one.id}",
+            "result": one.text,
+            "status": "completed",
+        }
+        for one in results
+        if one.name == _PROGRAMMED
+    ]
+    return [*outputs, *ended]
 
 
 RESPONSES = Dialect(
