@@ -14,14 +14,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from bench.agent_steps import PICTURE, SUBAGENT_STEPS, steps_for
-from bench.provider import Script, ScriptedProvider, serve
+from bench.provider import Answer, Rule, Script, ScriptedProvider, serve
 from foveate.errors import FoveateError
 
+Through = Callable[[str], AbstractContextManager[str]]
 TASK: Final = "Look at calc.py, add a function that multiplies, with a test, and run the tests."
 SECOND_TASK: Final = "Now show me the whole build and what changed."
 SECONDS: Final = 120.0
@@ -250,11 +252,14 @@ def record(
     tasks: int = 1,
     seconds: float = SECONDS,
     scale: float = 1.0,
-    answer: Script | None = None,
+    answer: Answer | None = None,
+    rules: Sequence[Rule] = (),
+    through: Through = nullcontext,
 ) -> Recording:
     """Run an agent until its tasks are done, and write each request to a folder.
 
-    `scale` multiplies the usage that the provider reports: agents compact by that figure.
+    `scale` multiplies the usage that the provider reports: agents compact by that figure. `through` is given the address
+    of the provider, and gives the one that the agent is to use.
 
     Raises:
         AgentError: if the agent is not installed, or takes more time than it was given.
@@ -264,9 +269,10 @@ def record(
     script = answer or Script(steps_for(agent.name, tasks=tasks), subagent_steps=SUBAGENT_STEPS)
     with (
         tempfile.TemporaryDirectory(prefix="foveate-agent-") as name,
-        serve(script, folder=to, scale=scale) as provider,
+        serve(script, folder=to, scale=scale, rules=rules) as provider,
+        through(provider.address) as address,
     ):
-        place = Place(Path(name, "home"), Path(name, "work"), provider.address, model or agent.model)
+        place = Place(Path(name, "home"), Path(name, "work"), address, model or agent.model)
         setup = _prepared(agent, place)
         environment = {
             "PATH": os.pathsep.join((str(program.parent), "/usr/local/bin", "/usr/bin", "/bin")),

@@ -17,6 +17,7 @@ from foveate.cli.db import db_app
 from foveate.cli.diff import diff_command
 from foveate.cli.explain import explain_command
 from foveate.cli.formats import formats_command
+from foveate.cli.gateway import gateway_app
 from foveate.cli.handing import handoff_app, journal_command, map_app
 from foveate.cli.importing import import_command
 from foveate.cli.knowledge import context_command, knowledge_app
@@ -95,6 +96,7 @@ for _panel, _commands in _PANELS.items():
     for _name, _command in _commands.items():
         app.command(_name, rich_help_panel=_panel)(_command)
 app.add_typer(workflow_app, name="workflow", rich_help_panel="Chats")
+app.add_typer(gateway_app, name="gateway", rich_help_panel="Agents")
 app.add_typer(work_app, name="work", rich_help_panel="Agents")
 app.command("context", rich_help_panel="Agents")(context_command)
 app.add_typer(knowledge_app, name="knowledge", rich_help_panel="Agents")

@@ -19,6 +19,7 @@ from foveate.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
     from foveate.api import Place
 
@@ -69,14 +70,14 @@ def serve_command(
         token = token or None
         check_token(host, token)
         place = Place.found(store, system=system, vault=vault, model=model)
-        with _listening(host, port) as listener:
+        with listening(host, port) as listener:
             app = _made(place, token, host, is_named=store is not None)
-            address = _address(host, listener.getsockname()[1])
+            address = address_of(host, listener.getsockname()[1])
             _print(app, place, address, token)
             if open is True or (open is None and _has_browser()):
                 # Without the token: lists of processes and histories would show it. The page asks for it.
                 _open(address)
-            _serve(app, listener)
+            run_server(app, listener)
 
 
 def _made(place: Place, token: str | None, host: str, *, is_named: bool) -> FastAPI:
@@ -91,7 +92,7 @@ def _made(place: Place, token: str | None, host: str, *, is_named: bool) -> Fast
         raise type(error)(str(error) if is_named else f"{error} (place: {place.rule})") from error
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
     """A socket that hears whoever comes from now on, even before they are answered."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -122,7 +123,7 @@ def _no_port(host: str, port: int, error: OSError) -> ConfigError:
     return ConfigError(f"cannot listen at `--host` {host!r}: {error.strerror or error}; leave it out")
 
 
-def _address(host: str, port: int) -> str:
+def address_of(host: str, port: int) -> str:
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host)  # noqa: S104  it is compared with
     return f"http://{shown or (f'[{host}]' if ':' in host else host)}:{port}/"
 
@@ -153,7 +154,7 @@ def _open(url: str) -> None:
     threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
 
-def _serve(app: FastAPI, listener: socket.socket) -> None:
+def run_server(app: ASGIApp, listener: socket.socket, *, dates: bool = True) -> None:
     # Not on top: `--help` and other commands need not wait for it.
     import uvicorn
 
@@ -163,6 +164,8 @@ def _serve(app: FastAPI, listener: socket.socket) -> None:
         # It would show tokens that are part of an address.
         access_log=False,
         server_header=False,
+        # An answer that is passed on has the date of whoever gave it.
+        date_header=dates,
         # Any program on this machine may say whom it forwards for; guesses of a token are counted by who connects.
         proxy_headers=False,
         timeout_graceful_shutdown=_PATIENCE,

@@ -288,6 +288,26 @@ class WorkRecorded(_Body, frozen=True, tag="work_recorded"):
     texts: tuple[ContextSection, ...] = ()
 
 
+class RequestReceived(_Body, frozen=True, tag="request_received"):
+    """A gateway received a request of an agent that says more than the one before it.
+
+    `keys` are keyed hashes of its items from number `first` on; those before `first` are as they were. A key is made
+    of the bytes that the agent sent, so that a log whose texts were redacted still tells an item it knows.
+    """
+
+    first: int
+    keys: tuple[str, ...]
+    protocol: str
+    agent: str = ""
+    # What the agent calls its session, and its sub-agent, if it says so; the window of a session that it compacts.
+    their_session: str = ""
+    their_agent: str = ""
+    window: str = ""
+    # Keyed hashes of system prompt and tools, and of the names of the tools.
+    framing: str = ""
+    kin: str = ""
+
+
 class DiagnosticRecorded(_Body, frozen=True, tag="diagnostic_recorded"):
     """Something was odd or failed; the session went on."""
 
@@ -315,6 +335,7 @@ Body = (
     | HandoffIngested
     | AccessRecorded
     | WorkRecorded
+    | RequestReceived
     | DiagnosticRecorded
 )
 

@@ -12,6 +12,7 @@ from foveate.errors import ConfigError, FoveateError
 from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
 from foveate.log.events import Event
+from foveate.log.items import Item
 from foveate.log.messages import Message, MessageMeta, text_message
 from foveate.recall import excerpt
 from foveate.session import records
@@ -58,6 +59,24 @@ class ReadableSession:
     def conversation(self) -> tuple[Message, ...]:
         """What people said and what came of it, without tool traffic."""
         return conversation_view(self.messages)
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The history as the next request begins with it, before its compile changes anything."""
+        with self._writer.guard:
+            return tuple(self._projection().mender.items)
+
+    @property
+    def calls(self) -> int:
+        """How many calls were recorded."""
+        with self._writer.guard:
+            return self._projection().calls
+
+    @property
+    def reductions(self) -> int:
+        """How many reductions were recorded."""
+        with self._writer.guard:
+            return self._projection().reductions
 
     @property
     def pins(self) -> tuple[str, ...]:

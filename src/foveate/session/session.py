@@ -189,18 +189,25 @@ class Session(ReadableSession):
         return self.extend([message], format=format, time=time, hold=hold)[0]
 
     def extend(
-        self, messages: Iterable[object], *, format: str | None = None, time: float | None = None, hold: bool = False
+        self,
+        messages: Iterable[object],
+        *,
+        format: str | None = None,
+        time: float | None = None,
+        hold: bool = False,
+        with_event: Body | None = None,
     ) -> list[str]:
         """Append messages as they arrived, in any known format; all, or none if one is malformed. Returns their ids.
 
         Without `format` it is recognized, by what came before too. With `hold`, a store that cannot be written costs
-        nothing: they are held in a file beside it, written once it can be, and the log says so.
+        nothing: they are held in a file beside it, written once it can be, and the log says so. `with_event` is
+        appended behind the messages: both are in the log, or neither.
         """
         raws = list(messages)  # Before anybody waits: an iterable may take its time.
         with self._writer.guard:
             decoded = restored(decode_next(raws, self._writer.context.messages, format), self._means.originals)
             step = AgentStep(messages=tuple(decoded), time=records.moment("time", time))
-            before, after = self._append(partial(self._routed, step), hold=hold)
+            before, after = self._append(partial(self._routed, step, with_event), hold=hold)
             return [after.log.message(place).id for place in range(before.message_count, after.message_count)]
 
     def next_execution(self, *, time: float | None = None) -> None:
@@ -380,11 +387,12 @@ class Session(ReadableSession):
         bodies = [msgspec.structs.replace(framing, given=given)]
         self._append(partial(AgentContext.with_events, bodies=bodies), hold=hold)
 
-    def _routed(self, step: AgentStep, context: AgentContext) -> AgentContext:
-        """The context with the messages of a step."""
+    def _routed(self, step: AgentStep, event: Body | None, context: AgentContext) -> AgentContext:
+        """The context with the messages of a step, and the event behind them."""
         if any(message.id for message in step.messages):
             records.refuse_known_ids(step.messages, self._projection())
-        return self._router.route(context, step)
+        routed = self._router.route(context, step)
+        return routed if event is None else routed.with_events([event])
 
     def _append(self, make: Make, *, hold: bool = False) -> Committed:
         """Commit what `make` makes; made again behind what another writer appended first.
