@@ -258,8 +258,8 @@ def record(
 ) -> Recording:
     """Run an agent until its tasks are done, and write each request to a folder.
 
-    `scale` multiplies the usage that the provider reports: agents compact by that figure. `through` is given the address
-    of the provider, and gives the one that the agent is to use.
+    `scale` multiplies the usage that the provider reports: agents compact by that figure. `through` is given
+    the address of the provider, and gives the one that the agent is to use.
 
     Raises:
         AgentError: if the agent is not installed, or takes more time than it was given.

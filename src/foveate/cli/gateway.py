@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,6 +85,8 @@ def gateway_command(
         with listening(HOST, port) as listener:
             app, gateway = app_with_pages(place, settings)
             gateway.warm_up()
+            # Uvicorn takes an upgrade that was refused, as Codex's is, for one that was forgotten.
+            logging.getLogger("uvicorn.error").addFilter(lambda said: "handshake" not in said.getMessage())
             _print(gateway, place, address_of(HOST, listener.getsockname()[1]))
             run_server(app, listener, dates=False)
 
