@@ -19,6 +19,7 @@ from foveate.importers.recording import recording_of
 from foveate.inspect.call_history import CallHistory, read_call_history
 from foveate.inspect.rates import RequestCost
 from foveate.inspect.session_costs import read_session_costs
+from foveate.lab.lanes import LEFT_OUT
 from foveate.lab.replay import replay
 from foveate.lab.result import Lane, Result
 from foveate.lab.sources import given
@@ -152,6 +153,31 @@ def test_the_raw_policy_is_the_untouched_history(store: Store) -> None:
     for session in ("claude", "compiled"):
         result = replayed_in_lab(store, session).sessions[0]
         assert requests_of(result.lanes["raw"]) == [call.untouched for call in result.costs.calls], session
+
+
+def test_the_recorded_policy_is_what_was_sent(store: Store, store_file: Path) -> None:
+    """Call by call what the provider reported, or what was predicted: the number of all other surfaces."""
+    for session in ("claude", "compiled"):
+        result = replayed_in_lab(store, session).sessions[0]
+        lane = result.lanes["recorded"]
+
+        assert requests_of(lane) == [call.sent for call in result.costs.calls], session
+        assert lane.totals.cost == pytest.approx(result.costs.sent.cost)
+        for number in range(result.calls):
+            parts = sum(one[number] for name, one in lane.series.fates.items() if name != LEFT_OUT)
+            assert parts == lane.series.tokens[number], (session, number)
+    totals = as_json("replay", "claude", "--policy", "recorded", "--store", str(store_file), "--json")["totals"]
+    shown = as_json("show", "claude", "--json", "--store", str(store_file))["costs"]["sent"]
+    assert totals["recorded"]["cost"] == pytest.approx(shown["cost"])
+    assert totals["recorded"]["tokens"] == shown["tokens"]
+
+
+def test_another_provider_is_charged_what_is_simulated(store: Store) -> None:
+    """What one provider counted and cached says nothing about another's request."""
+    info = store.session("claude")
+    recording = recording_of("claude", store.reader(info).events(0, info.events))
+    result = replay([given(recording)], policies=["recorded"], budget=3_000, model="openai:gpt-4o", jobs=1).sessions[0]
+    assert result.lanes["recorded"].totals.tokens != result.costs.sent.tokens
 
 
 def test_recorded_usage_is_charged_as_it_was_reported(store: Store) -> None:
@@ -292,7 +318,7 @@ def as_json(*arguments: str) -> Any:
 def replayed_in_lab(store: Store, session: str) -> Result:
     info = store.session(session)
     recording = recording_of(session, store.reader(info).events(0, info.events))
-    return replay([given(recording)], policies=["foveate", "raw"], budget=LENS.budget, jobs=1)
+    return replay([given(recording)], policies=["foveate", "raw", "recorded"], budget=LENS.budget, jobs=1)
 
 
 def requests_of(lane: Lane) -> list[RequestCost]:

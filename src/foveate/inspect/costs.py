@@ -156,6 +156,16 @@ def untouched_costs(
     return found
 
 
+def sent_costs(
+    calls: Sequence[CountedCall], rates: Rates, scale: Scale, *, is_priced: bool = True
+) -> list[RequestCost | None]:
+    """For each call its cost as it was sent; None where the log does not tell, and at another provider's rates."""
+    if not rates.is_same_provider:
+        return [None] * len(calls)
+    basis = _Basis(rates=rates, scale=scale, unit="USD" if is_priced else "input tokens")
+    return list(map(basis.sent, calls))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Basis:
     """What the costs of a session's calls are computed from."""

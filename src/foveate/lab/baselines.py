@@ -106,9 +106,10 @@ BASELINES: Final = (
     Contestant(
         name="recorded",
         kind="baseline",
-        description="what the recorded agent sent: everything, or since its last compaction",
+        description="what the recorded agent sent, as far as the log shows it, at the usage that was reported",
         start=_recorded,
         is_bounded=False,
+        was_sent=True,
     ),
     Contestant(
         name="drop-exact",

@@ -88,10 +88,15 @@ Feed = Callable[[Step], Made]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contestant:
-    """A policy by name; `start` begins a session. One that is not bounded knows no budget and is never held to it."""
+    """A policy by name; `start` begins a session.
+
+    One that is not bounded knows no budget and is never held to it. The requests of one that `was_sent` are the
+    recorded agent's own: what the log tells of their tokens counts, not what is simulated.
+    """
 
     name: str
     kind: PolicyKind
     description: str
     start: Callable[[Opening], Feed]
     is_bounded: bool = True
+    was_sent: bool = False

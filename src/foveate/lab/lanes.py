@@ -63,13 +63,23 @@ class ChargedRequests:
 class Runner:
     """A contestant on its way through a session; its failures are results, not errors."""
 
-    def __init__(self, contestant: Contestant, opening: Opening, terms: Terms, said: Sequence[Chat]) -> None:
+    def __init__(
+        self,
+        contestant: Contestant,
+        opening: Opening,
+        terms: Terms,
+        said: Sequence[Chat],
+        *,
+        sent: Sequence[RequestCost | None],
+    ) -> None:
         self._contestant = contestant
         self._opening = opening
         self._terms = terms
         self._said = {id(chat) for chat in said}
         self._validity = Validity()
         self._requests = ChargedRequests(opening, terms)
+        # What the log tells of the calls as they were sent, if these are they.
+        self._recorded = sent if contestant.was_sent else [None] * len(sent)
         self._entries: list[_Entry] = []
         self._feed: Feed | None = None
 
@@ -108,6 +118,9 @@ class Runner:
 
     def _sent(self, moment: Moment, made: Made, seconds: float) -> _Entry:
         charge, cost = self._requests.send(moment.call, made)
+        recorded = self._recorded[moment.number]
+        if recorded is not None:
+            charge, cost = charge._replace(tokens=recorded.tokens, cached=recorded.cached), recorded
         budget = self._opening.budget
         over = budget is not None and self._opening.reserved + charge.counted > budget
         wrong = self._validity.problems(made.chats)

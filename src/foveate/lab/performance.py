@@ -8,7 +8,15 @@ from typing import Final
 from foveate.budget.accounting import framing_tokens
 from foveate.budget.profiles import ModelProfile
 from foveate.budget.tokens import counter_for
-from foveate.inspect.costs import SessionCosts, calibrate_calls, count_calls, session_costs, untouched_costs, warm_start
+from foveate.inspect.costs import (
+    SessionCosts,
+    calibrate_calls,
+    count_calls,
+    sent_costs,
+    session_costs,
+    untouched_costs,
+    warm_start,
+)
 from foveate.inspect.prompt_cache import Scale
 from foveate.inspect.rates import Rates, RequestCost, model_profile
 from foveate.lab.calibration import compared_with_reports
@@ -41,6 +49,8 @@ class Stage:
     costs: SessionCosts
     # Under the terms, for each call.
     untouched: tuple[RequestCost, ...]
+    # As it was sent, as far as the log tells.
+    sent: tuple[RequestCost | None, ...]
 
 
 def staged(script: Script, *, profile: ModelProfile | None = None, budget: int | None = None) -> Stage:
@@ -71,6 +81,7 @@ def staged(script: Script, *, profile: ModelProfile | None = None, budget: int |
         calibration=compared_with_reports(script, opening, recorded, calibration),
         costs=session_costs(counted),
         untouched=tuple(untouched_costs(counted, rates, scale, is_priced=terms.is_priced)),
+        sent=tuple(sent_costs(counted, rates, scale, is_priced=terms.is_priced)),
     )
 
 
@@ -78,7 +89,7 @@ def performed(script: Script, setting: Setting) -> SessionResult:
     """A session under every policy of a setting."""
     stage = staged(script, profile=setting.profile, budget=setting.budget)
     opening, terms = stage.opening, stage.terms
-    runners = {one.name: Runner(one, opening, terms, script.chats) for one in setting.contestants}
+    runners = {one.name: Runner(one, opening, terms, script.chats, sent=stage.sent) for one in setting.contestants}
     for moment in moments(script, opening):
         for runner in runners.values():
             runner.take(moment)
