@@ -19,6 +19,7 @@ from foveate.api import Place, create_app
 from foveate.cli.main import app
 from foveate.compiler.policy import POLICIES
 from foveate.inspect.call_views import CallViews
+from foveate.inspect.fates import FatePeriod, fate_history
 from foveate.inspect.messages import messages_at
 from foveate.sample import coding_session
 from foveate.store import Store
@@ -93,6 +94,14 @@ def test_every_surface_tells_the_same_fates(name: str, tmp_path: Path, monkeypat
         info = store.session("s")
         assert info.calls
         views = CallViews(store, info, tmp_path / "checkpoints")
+        accounts = {number: views.explanation(number).fates for number in range(1, info.calls + 1)}
+        for place in {*range(0, len(accounts[info.calls]), 23), *range(8)} & {*range(len(accounts[info.calls]))}:
+            life = fate_history(store, info, accounts[info.calls][place].id, place)
+            assert lived_through(life) == {
+                number: (fates[place].fate, fates[place].by, fates[place].why)
+                for number, fates in accounts.items()
+                if place < len(fates)
+            }, place
         for number in {1, 2, info.calls // 2 + 1, info.calls}:
             commanded = explained(path, number)
             told = client.get(f"/api/sessions/s/calls/{number}/fates?limit=1000").json()
@@ -107,6 +116,11 @@ def test_every_surface_tells_the_same_fates(name: str, tmp_path: Path, monkeypat
             assert shown.counts() == client.get(f"/api/sessions/s/calls/{number}").json()["counts"]
             assert {one["id"]: one["fate"] for one in listed} == fates
             assert [row.message.id for row in messages_at(store, info, range(len(fates))) if row.message] == [*fates]
+
+
+def lived_through(life: list[FatePeriod]) -> dict[int, tuple[str, str, str]]:
+    """What became of a message at each call."""
+    return {number: (one.fate, one.by, one.why) for one in life for number in range(one.first, one.last + 1)}
 
 
 def explained(store: Path, number: int) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from foveate.compiler.fates import MessageFate, Placements, RequestFates
 from foveate.errors import UnknownReferenceError
 from foveate.log.events import (
     AccessRecorded,
@@ -15,11 +16,10 @@ from foveate.log.events import (
     CallRecorded,
     DiagnosticRecorded,
     MessageAppended,
-    Placed,
     ReductionRecorded,
     Tagged,
 )
-from foveate.log.items import Fate, Item, Line
+from foveate.log.items import Fate, Item
 from foveate.log.messages import Message
 from foveate.log.sections import ContextSection
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from foveate.compiler.compiled import CompiledContext
 
 _PREVIEW: Final = 80
-# Of a message that left with a digest that stood for it, and of 0.1's reductions.
-_LAST_RESORT: Final = "truncate"
 # A long output is not read for its first words.
 _LOOKED_AT: Final = 1_000
 
@@ -158,7 +156,7 @@ def explained(view: CompiledContext) -> Explanation:
     decision = view.decision
     said, bodies = _read(view)
     diagnostics = [body for body in bodies if isinstance(body, DiagnosticRecorded)]
-    fates = tuple(_fates(view, said, _Made(view, bodies)))
+    fates = tuple(_fates(view, said, bodies))
     return Explanation(
         call=view.number,
         strategy=view.strategy,
@@ -220,57 +218,6 @@ def _accesses(bodies: Iterable[Body]) -> Iterator[AccessRecord]:
             )
 
 
-class _Made:
-    """At which call each item was placed, and at which one an item was left behind."""
-
-    def __init__(self, view: CompiledContext, bodies: Iterable[Body]) -> None:
-        self.placed: dict[str, int] = {}
-        self._lines: dict[str, dict[str, list[Line]]] = {}
-        self._reductions: list[tuple[int, set[str], int, dict[str, str]]] = []
-        waiting: list[ReductionRecorded] = []
-        for body in bodies:
-            if isinstance(body, ReductionRecorded):
-                waiting.append(body)
-            elif isinstance(body, CallRecorded):
-                self._take(waiting, body.number, view)
-                waiting = []
-        self._take(waiting, view.number, view)
-
-    def _take(self, reductions: list[ReductionRecorded], call: int, view: CompiledContext) -> None:
-        for reduction in reductions:
-            kept = {entry.item.id if isinstance(entry, Placed) else entry.id for entry in reduction.layout}
-            last = view.position(reduction.last)
-            # Which items it took, 0.1 did not say.
-            by = {"": next(iter(reduction.dropped), _LAST_RESORT)}
-            by.update((one, name) for name, ids in reduction.dropped.items() for one in ids)
-            if not reduction.behind:
-                # What is done behind something that stays takes nothing out.
-                self._reductions.append((call, kept, last if last is not None else -1, by))
-            for entry in reduction.layout:
-                if isinstance(entry, Placed):
-                    self.placed[entry.item.id] = call
-
-    def lines_of(self, digest: Item) -> dict[str, list[Line]]:
-        """The lines of a digest by the message they came from."""
-        found = self._lines.get(digest.id)
-        if found is None:
-            found = self._lines[digest.id] = {}
-            for line in digest.lines:
-                found.setdefault(line.source, []).append(line)
-        return found
-
-    def left_behind(self, message_id: str, order: int) -> tuple[int | None, str]:
-        """The call at which a message that nothing stands for was dropped, and the pass that did it."""
-        return next(
-            (
-                (call, by.get(message_id, by[""]))
-                for call, kept, last, by in self._reductions
-                if last >= order and message_id not in kept
-            ),
-            (None, _LAST_RESORT),
-        )
-
-
 class _Said(NamedTuple):
     """A message in a line, with its tokens as it was said."""
 
@@ -310,68 +257,34 @@ def _preview(message: Message) -> str:
     return words if len(words) <= _PREVIEW and len(text) <= _LOOKED_AT else words[: _PREVIEW - 1] + "…"
 
 
-def _fates(view: CompiledContext, said: list[_Said], made: _Made) -> Iterator[FateRecord]:
+def _fates(view: CompiledContext, said: list[_Said], bodies: Iterable[Body]) -> Iterator[FateRecord]:
     """What became of each message, in the order of the log."""
-    items, left_out = view.items, view.projection.mender.left_out
-    shown = {item.id: item for item in items}
-    covering: dict[int, Item] = {}
-    recalled = {line.source: item for item in items if item.fate == "recalled" for line in item.lines}
-    for item in items:
-        for first, last in item.covers:
-            covering.update(dict.fromkeys(range(first, last + 1), item))
+    placements = Placements(view.position)
+    for body in bodies:
+        placements.take(body)
+    placements.close(view.number)
+    fates = RequestFates(view.items, view.projection.mender.left_out, placements)
     for order, message in enumerate(said):
-        shown_item = shown.get(message.id)
-        digest = covering.get(order)
-        if shown_item is not None:
-            call = made.placed.get(shown_item.id) if shown_item.fate != "verbatim" else None
-            yield _record(message, shown_item.fate, shown_item.by, shown_item.why, call, shown_item.tokens, message.id)
-        elif message.id in left_out:
-            yield _record(message, "dropped", "repair", left_out[message.id], None, 0, None)
-        elif message.id in recalled and (digest is None or message.id not in made.lines_of(digest)):
-            yield _recalled(message, recalled[message.id], view)
-        elif digest is not None:
-            yield _folded(message, digest, made, view)
-        else:
-            call, by = made.left_behind(message.id, order)
-            yield _record(message, "dropped", by, "no room; can be recalled", call, 0, None)
+        found = fates.of(message.id, order)
+        yield FateRecord(
+            id=message.id,
+            role=message.role,
+            preview=message.preview,
+            fate=found.fate,
+            by=found.by,
+            why=found.why,
+            call=found.call,
+            tokens_before=message.tokens,
+            tokens_after=_shown_tokens(found, view),
+            shown_in=found.item.id if found.item is not None else None,
+        )
 
 
-def _recalled(message: _Said, item: Item, view: CompiledContext) -> FateRecord:
-    lines = [line for line in item.lines if line.source == message.id]
-    tokens = sum(view.count_text(line.text) for line in lines)
-    return _record(message, "recalled", item.by, item.why, None, tokens, item.id)
-
-
-def _folded(message: _Said, digest: Item, made: _Made, view: CompiledContext) -> FateRecord:
-    lines = made.lines_of(digest).get(message.id, [])
-    summarised = "" in made.lines_of(digest) and any(line.kind == "summary" for line in made.lines_of(digest)[""])
-    tokens = sum(line.tokens or view.count_text(line.text) for line in lines)
-    call = made.placed.get(digest.id)
-    if lines:
-        # Quoted lines are the work of distilling, the others of whoever made the digest.
-        by = "distil" if all(line.kind == "evidence" for line in lines) else digest.by
-        why = f"{len(lines)} line(s) of it stand in a digest"
-        return _record(message, "folded", by, why, call, tokens, digest.id)
-    fate: Fate = "summarised" if summarised else "dropped"
-    why = "a summary stands for it" if summarised else "no line of it was worth its tokens; can be recalled"
-    return _record(message, fate, digest.by, why, call, 0, digest.id)
-
-
-def _record(
-    message: _Said, fate: Fate, by: str, why: str, call: int | None, after: int, shown_in: str | None
-) -> FateRecord:
-    return FateRecord(
-        id=message.id,
-        role=message.role,
-        preview=message.preview,
-        fate=fate,
-        by=by,
-        why=why,
-        call=call,
-        tokens_before=message.tokens,
-        tokens_after=after,
-        shown_in=shown_in,
-    )
+def _shown_tokens(found: MessageFate, view: CompiledContext) -> int:
+    """The tokens of what a request shows of a message."""
+    if found.item is not None and found.lines is None:
+        return found.item.tokens
+    return sum(line.tokens or view.count_text(line.text) for line in found.lines or ())
 
 
 def _item_record(item: Item, fates: Sequence[FateRecord], *, is_cached: bool) -> ItemRecord:

@@ -5,21 +5,23 @@ What became of every message in one call is in its `Explanation`, for every surf
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import select
 
 from foveate.compiler.compiled import CompiledContext
+from foveate.compiler.fates import MessageFate, Placements, RequestFates
 from foveate.inspect.event_rows import event_rows, read_partly
-from foveate.log.events import Kept, Placed, RecallRecorded, ReductionRecorded
-from foveate.log.items import Item, Line
-from foveate.log.partial import Fields, PartialReader
+from foveate.log.context import AgentContext, Log
+from foveate.log.events import CallRecorded, Kept, Placed, RecallRecorded, ReductionRecorded
+from foveate.log.items import Item
+from foveate.log.partial import PartialReader
 from foveate.store import SessionInfo, Store
 from foveate.store.schema import context_summaries, events
+from foveate.views.timeline import Projector
 
 PARTS: Final = (
     "system",
@@ -38,17 +40,11 @@ PARTS: Final = (
 )
 """What a window is made of, in the order of a chart from the bottom up: what stands beside the history, then fates."""
 
-_ITEM: Final[Fields] = {
-    Placed: ("item",),
-    Item: ("id", "fate", "by", "why", "covers", "lines"),
-    Line: ("source", "order"),
-}
-_reductions: Final = PartialReader(ReductionRecorded, {ReductionRecorded: ("layout", "last", "behind"), **_ITEM})
-_recalls: Final = PartialReader(RecallRecorded, {RecallRecorded: ("item",), **_ITEM})
 _placed_ids: Final = PartialReader(
     ReductionRecorded, {ReductionRecorded: ("layout",), Placed: ("item",), Item: ("id",)}
 )
 _REDUCTIONS_AT_ONCE: Final = 40
+_FOLDED_AT_ONCE: Final = 1_000
 
 
 def window_parts(fates: Mapping[str, tuple[int, int]], framing: int, sections: int) -> dict[str, int]:
@@ -117,109 +113,65 @@ class FatePeriod:
 
 
 def fate_history(store: Store, info: SessionInfo, message_id: str, position: int) -> list[FatePeriod]:
-    """The fates of a message, oldest first, from the recorded reductions; empty if no call came after it."""
+    """The fates of a message, oldest first, as the account of each call has them; empty if no call came after it.
+
+    The log is folded once, without counting tokens, and looked at where something can have become of the message.
+    """
     with store.reading() as connection:
-        said = connection.scalar(
-            select(events.c.seq).where(events.c.session == info.key, events.c.position == position)
-        )
-        if said is None:
-            return []
-        table = context_summaries
-        query = select(table.c.seq, table.c.call).where(table.c.session == info.key, table.c.seq > said)
-        calls = [(row.seq, row.call) for row in connection.execute(query.order_by(table.c.seq))]
-    if not calls:
+        mine = (events.c.session == info.key) & (events.c.position == position)
+        said = connection.scalar(select(events.c.seq).where(mine))
+    if said is None:
         return []
-    history = _FateHistory(message_id, position, store.reader(info).position, calls)
-    for row in event_rows(store, info, ("reduction_recorded", "recall_recorded"), events.c.seq > said):
-        if row.kind == "recall_recorded":
-            history.take_recall(row.seq, read_partly(info, row, _recalls).item)
-        else:
-            history.take_reduction(row.seq, read_partly(info, row, _reductions))
-    return list(history.periods())
+    reader = store.reader(info)
+    context, projector = AgentContext(session=info.session_id, log=Log(archive=reader)), Projector(_Uncounted())
+    placements = Placements(lambda one: projector.projection(context).position(one))
+    periods: list[FatePeriod] = []
+    is_due = True
+    for event in reader.events(0, info.events):
+        body = event.body
+        placements.take(body)
+        if isinstance(body, CallRecorded) and event.seq > said:
+            if is_due or body.override is not None:
+                mender = projector.projection(context).mender
+                items = mender.projected if body.override is None else ()
+                fates = RequestFates(items, mender.left_out, placements, only=position)
+                period = _period(body.number, message_id, fates.of(message_id, position))
+            else:
+                period = periods[-1]
+            _extend(periods, period, body.number)
+            # What was sent stays as it was sent, until a reduction; an override sends nothing of it.
+            is_due = body.override is not None
+        is_due = is_due or isinstance(body, ReductionRecorded | RecallRecorded)
+        context = context.with_recorded([event])
+        if context.length % _FOLDED_AT_ONCE == 0:
+            projector.projection(context)
+            context.log.release(context.length)
+    return periods
 
 
-class _FateHistory:
-    """Follows a message through the reductions after it."""
+class _Uncounted:
+    """Counts nothing: what became of a message does not depend on how many tokens it has."""
 
-    def __init__(
-        self,
-        message_id: str,
-        position: int,
-        position_of: Callable[[str], int | None],
-        calls: Sequence[tuple[int, int]],
-    ) -> None:
-        self._id = message_id
-        self._position = position
-        self._position_of = position_of
-        self._seqs = [seq for seq, _ in calls]
-        self._calls = [call for _, call in calls]
-        # The form from each call on; a recall holds for one call.
-        self._changes: list[tuple[int, FatePeriod]] = [(0, _period("verbatim"))]
-        self._recalls: list[tuple[int, FatePeriod]] = []
-        # The digests in the window that stand for it.
-        self._digests: dict[str, FatePeriod] = {}
+    name = "uncounted"
 
-    def take_recall(self, seq: int, item: Item) -> None:
-        """Note that passages of messages were shown again."""
-        place = bisect_right(self._seqs, seq)
-        if place < len(self._calls) and any(line.source == self._id for line in item.lines):
-            self._recalls.append((place, _period("recalled", item)))
+    def count(self, _text: str, /) -> int:
+        """No tokens."""
+        return 0
 
-    def take_reduction(self, seq: int, body: ReductionRecorded) -> None:
-        """Note what a reduction made of the message."""
-        place = bisect_right(self._seqs, seq)
-        if place >= len(self._calls):
-            return
-        before = self._changes[-1][1]
-        after = self._after(body, before)
-        if after != before:
-            self._changes.append((place, after))
-
-    def periods(self) -> Iterator[FatePeriod]:
-        """The periods in order."""
-        ends = [place for place, _ in self._changes[1:]] + [len(self._calls)]
-        found = [(first, end, one) for (first, one), end in zip(self._changes, ends, strict=True) if end > first]
-        found += [(place, place + 1, one) for place, one in self._recalls]
-        for first, end, one in sorted(found, key=lambda each: each[0]):
-            yield FatePeriod(
-                first=self._calls[first],
-                last=self._calls[end - 1],
-                fate=one.fate,
-                by=one.by,
-                why=one.why,
-                item=one.item,
-            )
-
-    def _after(self, body: ReductionRecorded, before: FatePeriod) -> FatePeriod:
-        """The form after a reduction; of several digests that stand for the message the last one counts."""
-        digests: dict[str, FatePeriod] = {}
-        for entry in body.layout:
-            if isinstance(entry, Kept):
-                if entry.id == self._id:
-                    return before
-                if entry.id in self._digests:
-                    digests[entry.id] = self._digests[entry.id]
-            elif entry.item.id == self._id:
-                return _period(entry.item.fate, entry.item)
-            elif any(first <= self._position <= last for first, last in entry.item.covers):
-                digests[entry.item.id] = self._digested(entry.item)
-        self._digests = digests
-        if digests:
-            return list(digests.values())[-1]
-        last = self._position_of(body.last)
-        if body.behind or last is None or last < self._position:
-            # It stands outside what was rearranged, or was rewritten in place.
-            return before
-        return before if before.fate == "dropped" and not before.item else _period("dropped")
-
-    def _digested(self, item: Item) -> FatePeriod:
-        lines = sum(bool(line.source) and line.order == self._position for line in item.lines)
-        why = f"{lines} of its lines stand in a digest" if lines > 1 else "a line of it stands in a digest"
-        none = "no line of it was worth its tokens; it can be recalled"
-        fate = "folded" if lines else "dropped"
-        return FatePeriod(first=0, last=0, fate=fate, by=item.by, why=why if lines else none, item=item.id)
+    def count_many(self, texts: Sequence[str], /) -> list[int]:
+        """No tokens, for each."""
+        return [0] * len(texts)
 
 
-def _period(fate: str, item: Item | None = None) -> FatePeriod:
-    by, why = (item.by, item.why) if item is not None else ("", "")
-    return FatePeriod(first=0, last=0, fate=fate, by=by, why=why)
+def _period(call: int, message_id: str, found: MessageFate) -> FatePeriod:
+    item = found.item.id if found.item is not None and found.item.id != message_id else ""
+    return FatePeriod(first=call, last=call, fate=found.fate, by=found.by, why=found.why, item=item)
+
+
+def _extend(periods: list[FatePeriod], period: FatePeriod, call: int) -> None:
+    """Add a call to the last period, if the message has the same fate in it, else begin another one."""
+    last = periods[-1] if periods else None
+    if last is not None and replace(last, first=period.first, last=period.last) == period:
+        periods[-1] = replace(last, last=call)
+    else:
+        periods.append(period)
