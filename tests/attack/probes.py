@@ -205,7 +205,7 @@ def report_cached_usage(_folder: Path) -> str:
 
 def ask_below_the_low_mark(_folder: Path) -> str:
     try:
-        session = _long_session(budget=TokenBudget(window=100_000, soft_threshold=0.05))
+        session = _long_session(budget=TokenBudget(window=100_000, soft_threshold=5_000))
     except Exception as error:  # noqa: BLE001  its name is what is asked for
         return _error(error)
     view = session.compile()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 from bench.logs import data_root
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from openai.types.responses import ResponseInputItem, ResponseOutputItem
 from tests.dialogue import call, calls, result, session_of, user
 from tests.properties.play import Player, random_ops
 
@@ -135,6 +136,23 @@ def test_easy_messages_stay_easy() -> None:
 @pytest.mark.parametrize("item", [told("x"), said("x"), REASONING, CALL, OUTPUT, PATCHED, SHELL, CLICKED, SEARCH])
 def test_items_are_recognised(item: dict[str, Any]) -> None:
     assert recognises(item)
+
+
+def test_every_type_of_item_that_the_providers_library_has_is_recognised() -> None:
+    """Also one at a time, as an agent may append them, behind messages of another format."""
+    kinds = item_types(ResponseInputItem) | item_types(ResponseOutputItem)
+
+    assert kinds >= {"message", "function_call", "program", "program_output", "compaction"}
+    assert [kind for kind in sorted(kinds - {"message"}) if not recognises({"type": kind, "id": "x"})] == []
+
+
+def item_types(item: Any) -> set[str]:
+    """The values of `type` in a union of the library's models."""
+    if isinstance(item, str):
+        return {item}
+    fields = getattr(item, "model_fields", {})
+    within = [fields["type"].annotation] if "type" in fields else get_args(item)
+    return {name for one in within for name in item_types(one)}
 
 
 @pytest.mark.parametrize(

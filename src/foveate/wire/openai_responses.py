@@ -35,7 +35,7 @@ from foveate.wire.format import Where
 from foveate.wire.opaque import without_alien
 from foveate.wire.originals import NOTES, RAW, difference, rewritten
 from foveate.wire.responses_blocks import NAME, answer_of, block_of
-from foveate.wire.responses_items import note
+from foveate.wire.responses_items import PROGRAM, PROGRAM_OUTPUT, note
 from foveate.wire.responses_reading import (
     FUNCTION,
     PROGRAMS,
@@ -58,6 +58,8 @@ _OWN_TYPES: Final = PROGRAMS | {
     "item_reference",
     "mcp_list_tools",
     "mcp_approval_request",
+    PROGRAM,
+    PROGRAM_OUTPUT,
 }
 _OWN_ENDINGS: Final = ("_call", "_call_output", "_search_output", "_approval_response")
 _OWN_BLOCKS: Final = frozenset({"input_text", "output_text", "input_image", "input_file", "refusal"})
