@@ -5,11 +5,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.dialogue import call, calls, result, says, user
 
 import foveate
 from foveate import MessageError
-from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, foreign
+from foveate.log.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, fields_of, foreign
 from foveate.wire import openai_rules
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS
@@ -415,3 +417,12 @@ def test_an_empty_message_that_says_it_is_one_has_nothing_to_send() -> None:
 
     assert openai_rules.sent_problems(sent) == []
     assert [message["content"] for message in sent] == ["hi"]
+
+
+@given(st.sampled_from(["system", "user", "assistant", "tool"]), st.text())
+def test_a_message_that_is_a_text_alone_is_written_as_it_came(role: str, text: str) -> None:
+    """No note is made for it, and none is needed."""
+    raw = {"role": role, "tool_call_id": "c1", "content": text} if role == "tool" else {"role": role, "content": text}
+    message = decode(raw)
+    assert json.dumps(encode(message)) == json.dumps(raw)
+    assert fields_of(message.extra, "openai") == {"form": "text"}

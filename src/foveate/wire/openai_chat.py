@@ -52,8 +52,11 @@ _ROLES: Final[dict[str, Role]] = {
     "function": "tool",
 }
 _KNOWN: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "id"})
-_PLAIN: Final = ("role", "content")
-_SAID_BY: Final = frozenset({"system", "user", "assistant"})
+_PLAIN: Final = {
+    **dict.fromkeys(("system", "user", "assistant"), ("role", "content")),
+    "tool": ("role", "tool_call_id", "content"),
+}
+"""The fields of messages that hold a text and nothing else, in the order in which they are written."""
 FOR_FOVEATE: Final = ("is_error", "pinned")
 VENDORS: Final = frozenset(
     {
@@ -107,8 +110,8 @@ def decode(raw: object, *, where: str = "message") -> Message:
     if not isinstance(raw, Mapping):
         raise MessageError(f"{where}: expected a mapping with `role`, got {type(raw).__name__}")
     message = _decoded(raw, where)
-    if tuple(raw) == _PLAIN and isinstance(raw["content"], str) and raw["role"] in _SAID_BY:
-        # The commonest message: nothing of it can be written in two ways.
+    if tuple(raw) == _PLAIN.get(raw["role"]) and isinstance(raw["content"], str):
+        # The commonest messages: nothing of them can be written in two ways.
         return message
     came = {key: value for key, value in raw.items() if key not in FOR_FOVEATE}
     notes = difference(came, _encoded(message))
