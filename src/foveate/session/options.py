@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,7 @@ from foveate.compiler.recipe import fingerprint, source_of
 from foveate.errors import ConfigError, UnknownModelError
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, FramingSet, RecallRecorded
+from foveate.log.semantics import TOOLS
 from foveate.recall import PassageIndex
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session.recollection import Recollection
@@ -45,6 +47,8 @@ class Options:
     counter: TokenCounter | None = None
     # What runs on every request whatever policy is chosen.
     always: tuple[Pass | PlainPass, ...] = ()
+    # How a model with a shell gets content back, where it has no tool for it.
+    recall_command: str | None = None
     # The most tokens that a provider was found to take, if that is less than the budget.
     most: int | None = None
 
@@ -61,6 +65,7 @@ class Options:
             return self.compiler
         cache = profile.cache if profile is not None else DEFAULT_RULES
         budget = self._budget(profile)
+        recall = recall_tool_in(tools) or self._recall_command(tools)
         if budget is None:
             self._refuse_without_budget()
             return PragmaticCompiler(counter=counter, cache=cache, passes=tuple(self.passes or ()))
@@ -70,7 +75,7 @@ class Options:
             counter=counter,
             cache=cache,
             compact_when=self.compact_when,
-            recall_tool=recall_tool_in(tools),
+            recall_tool=recall,
         )
 
     def counter_for(self, profile: ModelProfile | None) -> TokenCounter:
@@ -78,6 +83,20 @@ class Options:
         # Beside a compiler that counts, the session counts as it does.
         own: TokenCounter | None = getattr(self.compiler, "counter", None)
         return self.counter or own or counter_for(profile.name if profile is not None else None)
+
+    def _recall_command(self, tools: Sequence[Mapping[str, Any]]) -> str | None:
+        """The command that gets content back, if it was given and the model has a shell to run it in."""
+        if self.recall_command is None:
+            return None
+        if not self.recall_command.strip() or not self.recall_command.isprintable() or "`" in self.recall_command:
+            raise ConfigError(
+                f"`recall_command` is a command on one line, such as 'foveate recall my-session', got "
+                f"{self.recall_command!r}"
+            )
+        has_shell = any(
+            (known := TOOLS.get(name)) is not None and known.access == "shell" for name in tool_names(tools)
+        )
+        return f"`{self.recall_command.strip()}`" if has_shell else None
 
     def _policy(self) -> Policy:
         policy = policy_named(self.policy or "default")
@@ -133,10 +152,19 @@ class Options:
         refuse_reducing(self.passes or ())
 
 
+# As clients name the tool of an MCP server that they call `foveate`.
+_RECALL_OVER_MCP: Final = re.compile(r"(?:mcp[_.-]{1,2})?foveate(?:[_.-]{1,2}|__|/)recall")
+
+
 def recall_tool_in(tools: Sequence[Mapping[str, Any]]) -> str | None:
-    """The name of the recall tool, if the model has it: nothing may point to a tool that is not there."""
+    """The name of the recall tool, if the model has it: nothing may point to a tool that is not there.
+
+    A tool whose loading is deferred is not there before the model has searched for it.
+    """
+    names = tool_names(tool for tool in tools if tool.get("defer_loading") is not True)
+    over_mcp = next((name for name in names if _RECALL_OVER_MCP.fullmatch(name)), None)
     name = RECALL_TOOL["function"]["name"]
-    return name if name in tool_names(tools) else None
+    return over_mcp or (name if name in names else None)
 
 
 def _window(profile: ModelProfile | None) -> TokenBudget | None:

@@ -67,6 +67,8 @@ class Session(ReadableSession):
         compact_when: `(state, messages, budget) -> bool`: asks for a reduction besides what budget and prices ask.
         counter: counts tokens, instead of the model's own tokenizer.
         summarizer: may write summaries in `acompile`; without it none needs a model.
+        recall_command: a command such as `foveate recall my-session`, for models that have a shell and no recall tool:
+            what is shortened names it, and the model gives it a reference.
         session_id: the name that events carry.
 
     """
@@ -88,6 +90,7 @@ class Session(ReadableSession):
         compact_when: CompactWhen | None = None,
         counter: TokenCounter | None = None,
         summarizer: Summarizer | None = None,
+        recall_command: str | None = None,
         session_id: str = "session",
     ) -> None:
         """Begin an empty session in memory; all options are optional."""
@@ -102,6 +105,7 @@ class Session(ReadableSession):
                 keep_turns=keep_turns,
                 compact_when=compact_when,
                 counter=counter,
+                recall_command=recall_command,
             )
         )
         self._router = router or DefaultRouter()

@@ -59,8 +59,16 @@ def _may_be_cut(message: Message, ctx: PassContext) -> bool:
     An answer of the recall tool that is cut would say that recalling restores it, and so would the next one.
     """
     result = message.result
-    recalled = ctx.recall_tool is not None and message.meta.tool_name == ctx.recall_tool
-    return result is not None and not result.media and not recalled
+    return result is not None and not result.media and not _is_recalled(message, ctx.recall_tool)
+
+
+def _is_recalled(message: Message, recall_tool: str | None) -> bool:
+    """Whether a result is what the recall tool answered, or the command that stands in for it."""
+    if recall_tool is None or not recall_tool.startswith("`"):
+        return recall_tool is not None and message.meta.tool_name == recall_tool
+    # What a call of a shell tries is known by the program and its subcommand.
+    program = " ".join(recall_tool.strip("`").split()[:2])
+    return f" {program}" in (message.meta.attempt or "")
 
 
 def _capped(item: Item, ctx: PassContext) -> Item:
