@@ -33,7 +33,7 @@ from foveate.log.semantics import TOOLS, ToolSemantics
 from foveate.log.state import AgentState
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
-from foveate.transforms import Boundary, ObservationMasking, Transparent
+from foveate.transforms import Boundary, ObservationMasking, Redact, Transparent
 from foveate.views.draft import Draft, PassContext, Shares
 from foveate.views.passes import reducing_pass, request_pass
 
@@ -67,6 +67,7 @@ __all__ = [
     "PipelineCompiler",
     "Policy",
     "PragmaticCompiler",
+    "Redact",
     "Session",
     "Shares",
     "StoreError",

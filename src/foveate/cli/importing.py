@@ -42,6 +42,9 @@ def import_command(
     max_size: Annotated[
         str, typer.Option("--max-size", metavar="SIZE", help="The most bytes of one log, such as 500M or 10G.")
     ] = "2G",
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Take keys, tokens and passwords out before anything is stored.")
+    ] = False,
     sample: Sample = False,
     as_json: AsJson = False,
     store: StorePlace = None,
@@ -58,7 +61,9 @@ def import_command(
     with reported():
         if bool(paths) == sample:
             raise ConfigError("give the PATH of a log or a folder, - for standard input, or `--sample`")
-        reading = _Reading(format, lenient, _limits_of(max_size))
+        if sample and redact:
+            raise ConfigError("`--redact` has no effect on `--sample`, which has no secrets; leave one out")
+        reading = _Reading(format, lenient, _limits_of(max_size), redact)
         with opened(store, system, create=True) as found:
             outcomes = [_sample(found, new_id)] if sample else _all(found, paths or [], new_id, reading)
             if as_json:
@@ -75,6 +80,7 @@ class _Reading(NamedTuple):
     format: str
     lenient: bool
     limits: SizeLimits
+    redact: bool
 
 
 def _limits_of(max_size: str) -> SizeLimits:
@@ -108,7 +114,9 @@ def _all(store: Store, paths: Sequence[str], new_id: str | None, reading: _Readi
         raise ConfigError(f"`--as` names one session, and these are {len(found.logs) + ('-' in paths)} logs")
     if "-" in paths:
         piped = standard_input(lenient=reading.lenient, limits=reading.limits)
-        outcomes.append(try_import(store, piped, "standard input", reading.format, as_session=new_id))
+        outcomes.append(
+            try_import(store, piped, "standard input", reading.format, as_session=new_id, redact=reading.redact)
+        )
     total = sum(log.size for log in found.logs)
     with shown_progress(total, worth=total > _LONG) as tell:
         done = 0
@@ -118,7 +126,14 @@ def _all(store: Store, paths: Sequence[str], new_id: str | None, reading: _Readi
                 tell(f"{Path(name).name}: {what}", before + read)
 
             opening = one.open(lenient=reading.lenient)
-            outcomes.append(try_import(store, opening, one.name, one.importer.name, as_session=new_id, tell=told))
+            outcomes.append(
+                try_import(
+                    *(store, opening, one.name, one.importer.name),
+                    as_session=new_id,
+                    redact=reading.redact,
+                    tell=told,
+                )
+            )
             done += one.size
     _print_left_out(found.left_out)
     if found.others:

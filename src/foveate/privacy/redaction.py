@@ -54,6 +54,13 @@ class Redactor:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
+    @property
+    def summary(self) -> str:
+        """What was taken out, in words: "3 secrets redacted: 2 github-token, 1 password"."""
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.counts.items()))
+        total = self.counts.total()
+        return f"{total} {'secret' if total == 1 else 'secrets'} redacted: {kinds}"
+
     def text(self, text: str) -> str:
         """A text without its secrets."""
         found = redact(text)

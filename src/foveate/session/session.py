@@ -29,6 +29,7 @@ from foveate.session.commit import Committed, EventWriter, Journal, Make
 from foveate.session.observing import log_compile
 from foveate.session.options import Attempt, Means, Options
 from foveate.session.reading import ReadableSession
+from foveate.session.redacting import RedactingRouter, redacted_framing
 from foveate.session.usage import UsageReports, reported
 from foveate.views.passes import Pass, PlainPass
 from foveate.views.timeline import Projector
@@ -69,6 +70,7 @@ class Session(ReadableSession):
         summarizer: may write summaries in `acompile`; without it none needs a model.
         recall_command: a command such as `foveate recall my-session`, for models that have a shell and no recall tool:
             what is shortened names it, and the model gives it a reference.
+        redact: takes secrets out of messages and framing before they are recorded, and so out of what is sent.
         session_id: the name that events carry.
 
     """
@@ -91,6 +93,7 @@ class Session(ReadableSession):
         counter: TokenCounter | None = None,
         summarizer: Summarizer | None = None,
         recall_command: str | None = None,
+        redact: bool = False,
         session_id: str = "session",
     ) -> None:
         """Begin an empty session in memory; all options are optional."""
@@ -108,7 +111,8 @@ class Session(ReadableSession):
                 recall_command=recall_command,
             )
         )
-        self._router = router or DefaultRouter()
+        self._redacts = redact
+        self._router = RedactingRouter(router or DefaultRouter()) if redact else router or DefaultRouter()
         self._summarizer = summarizer
         if summarizer is not None:
             self._means.refuse_without_reductions("summarizer")
@@ -375,7 +379,7 @@ class Session(ReadableSession):
         context, means = writer.context, self._means
         recorded = records.framing_of(context)
         model = (recorded if keeps_model else means.framing).model
-        given = records.framing(chosen["system"], chosen["tools"], chosen["response_format"], model)
+        given = self._storable(records.framing(chosen["system"], chosen["tools"], chosen["response_format"], model))
         self._writer = writer
         if writer.journal is not None:
             means.search_in(writer.journal.index())
@@ -387,9 +391,13 @@ class Session(ReadableSession):
     def _frame(
         self, framing: FramingSet, profile: ModelProfile | None = None, *, given: bool = False, hold: bool = False
     ) -> None:
+        framing = self._storable(framing)
         self._means.adopt(framing, profile)
         bodies = [msgspec.structs.replace(framing, given=given)]
         self._append(partial(AgentContext.with_events, bodies=bodies), hold=hold)
+
+    def _storable(self, framing: FramingSet) -> FramingSet:
+        return redacted_framing(framing) if self._redacts else framing
 
     def _routed(self, step: AgentStep, event: Body | None, context: AgentContext) -> AgentContext:
         """The context with the messages of a step, and the event behind them."""

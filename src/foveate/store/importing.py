@@ -16,14 +16,16 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Final
 
 from foveate.budget.profiles import profile_for
-from foveate.errors import FoveateError, LogError, UnknownModelError
+from foveate.errors import ConfigError, FoveateError, LogError, UnknownModelError
 from foveate.importers.detection import importer_for
 from foveate.importers.events import events_of
 from foveate.importers.exported import EXPORTED
 from foveate.importers.importer import Importer
 from foveate.importers.reading import Recorded, Skipped, nothing_said
+from foveate.importers.redacting import redacted_entries
 from foveate.log.codec import decode_event, encode_event
 from foveate.log.events import Event, MessageAppended
+from foveate.privacy import Redactor
 from foveate.store.arrivals import Arrival, import_lines, import_logs
 from foveate.store.engine import WAIT_SECONDS, limit_wait, tell_waits
 from foveate.store.store import DEFAULT_VAULT, Store
@@ -81,6 +83,7 @@ def import_log(
     *,
     as_session: str | None = None,
     vault_name: str = DEFAULT_VAULT,
+    redact: bool = False,
     tell: Tell = _ignore,
 ) -> ImportReport:
     """Bring the sessions of a log into this store, all or none; one that is there already gets what is new.
@@ -88,7 +91,10 @@ def import_log(
     Raises `LogError` if the log cannot be read, and `ConflictError` if it differs from a session of the same name.
     """
     importer = importer_for(log, format)
-    arrivals = _arrivals(store, importer, log, as_session, vault_name, tell)
+    redactor = _redactor(importer, log) if redact else None
+    arrivals = _arrivals(store, importer, log, as_session, vault_name, tell, redactor)
+    if redactor is not None and redactor.counts:
+        log.notes.append(redactor.summary)
     return ImportReport(
         log=log.name,
         format=importer.name,
@@ -127,6 +133,7 @@ def try_import(
     format: str = "auto",
     *,
     as_session: str | None = None,
+    redact: bool = False,
     tell: Tell = _ignore,
 ) -> ImportReport:
     """Import one log of several: whatever is wrong with it stands in the report, and the others go on."""
@@ -135,7 +142,7 @@ def try_import(
     try:
         with opening as log:
             skipped, notes = log.skipped, log.notes
-            return import_log(store, log, format, as_session=as_session, tell=tell)
+            return import_log(store, log, format, as_session=as_session, redact=redact, tell=tell)
     except FoveateError as error:
         return ImportReport(
             log=name,
@@ -146,8 +153,24 @@ def try_import(
         )
 
 
+def _redactor(importer: Importer, log: Recorded) -> Redactor:
+    """Redacts a log, unless it holds records of requests, which must stay as they were sent."""
+    if importer is EXPORTED:
+        raise ConfigError(
+            f"{log.name} is an export of Foveate, whose requests were recorded as they were sent; import it without "
+            "redaction, or export a session that was recorded with `redact`"
+        )
+    return Redactor()
+
+
 def _arrivals(
-    store: Store, importer: Importer, log: Recorded, as_session: str | None, vault_name: str, tell: Tell
+    store: Store,
+    importer: Importer,
+    log: Recorded,
+    as_session: str | None,
+    vault_name: str,
+    tell: Tell,
+    redactor: Redactor | None,
 ) -> list[Arrival]:
     stored = partial(_storing, tell, log)
     if importer is EXPORTED:
@@ -160,7 +183,7 @@ def _arrivals(
                 raise LogError(f"{log.name}{place}{error}") from error
             # Calls and reductions say what stood where; with a piece missing they would be wrong.
             log.notes.append(f"not all of it can be read ({error}); its messages came in, its calls did not")
-    with _spooled(importer, log, as_session, tell) as spools:
+    with _spooled(importer, log, as_session, tell, redactor) as spools:
         if not spools:
             raise nothing_said(log)
         logs = [spool.events for spool in spools]
@@ -175,13 +198,14 @@ def _storing(tell: Tell, log: Recorded, what: str, done: int) -> None:
 
 @contextmanager
 def _spooled(
-    importer: Importer, log: Recorded, as_session: str | None, tell: Tell
+    importer: Importer, log: Recorded, as_session: str | None, tell: Tell, redactor: Redactor | None
 ) -> Generator[list[_SessionSpool], None, None]:
     """The events of a log, aside: only once all of it was read does the store hear of it."""
     # One file for all: a log may have more sessions than a process may have files.
     with SpooledTemporaryFile(_IN_MEMORY) as file:
         spools: dict[str, _SessionSpool] = {}
-        for number, event in enumerate(events_of(importer.read(log), named=as_session, has_prices=_has_prices)):
+        entries = importer.read(log) if redactor is None else redacted_entries(importer.read(log), redactor)
+        for number, event in enumerate(events_of(entries, named=as_session, has_prices=_has_prices)):
             if event.session not in spools:
                 spools[event.session] = _SessionSpool(file)
             spools[event.session].add(event)

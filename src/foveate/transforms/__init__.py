@@ -9,6 +9,7 @@ from foveate.transforms.fold import Fold
 from foveate.transforms.isolate import Boundary, Isolation, ObservationMasking, Transparent
 from foveate.transforms.mask import Mask
 from foveate.transforms.pins import RestorePins
+from foveate.transforms.redact import Redact
 from foveate.transforms.repair import Repair
 from foveate.transforms.summarise import Summarise
 from foveate.transforms.supersede import Supersede
@@ -27,6 +28,7 @@ __all__ = [
     "Mask",
     "ObservationMasking",
     "Present",
+    "Redact",
     "Repair",
     "RestorePins",
     "ShowErrors",
