@@ -20,6 +20,8 @@ from typing import Any, Final
 
 from foveate.agents.driver import OnText, Reply, Schema
 from foveate.agents.toolset import Answer
+from foveate.budget.economics import call_cost
+from foveate.budget.profiles import DEFAULT_RULES
 from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Endless
 from foveate.chat.finding import TemplateFolders
@@ -271,6 +273,8 @@ def _show(label: str, outcome: Outcome) -> None:
     print(
         f"  {len(outcome.summaries)} summaries; {outcome.reused / outcome.sent:.2f} of {outcome.sent:,} tokens reused"
     )
+    cost = call_cost(outcome.sent, outcome.reused, DEFAULT_RULES)
+    print(f"  {cost:,.0f} plain input tokens at cached prices, {cost / outcome.requests:,.0f} a request")
     print(f"  turns, messages, bytes kept: {outcome.sizes}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import statistics
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -521,3 +522,29 @@ async def test_a_threshold_far_below_the_budget_is_obeyed(tmp_path: Path, thresh
     made = bodies(chat.session, ReductionRecorded)
     assert made[0].before > threshold
     assert {one.trigger for one in made} == {"due"}
+
+
+async def test_recent_turns_stay_as_long_as_the_budget_has_room(tmp_path: Path) -> None:
+    """A summary is made when there is no room for another turn, and then most turns of the window stay."""
+    model = Model(lambda _: "The answer is long. " * 20)
+    chat = endless_chat(tmp_path, model, terms=Terms(reflect_every=0), budget=6_000)
+    await talk(chat, 120)
+    made = [one for one in bodies(chat.session, ReductionRecorded) if "compose" in one.passes]
+    assert not any("fold" in one.passes for one in bodies(chat.session, ReductionRecorded))
+    sizes = [chat.session.call(number).tokens for number in range(1, len(model.asked) + 1)]
+
+    assert 1 <= len(made) <= 10, "a batch of turns at once"
+    assert made[0].before > 5_000
+    assert statistics.median(sizes[len(sizes) // 2 :]) > 3_600, "the window is used"
+    assert max(sizes) <= 6_000
+
+
+async def test_a_number_of_runs_that_a_user_sets_is_obeyed(tmp_path: Path) -> None:
+    """However much room there is, a summary leaves so many turns and no more."""
+    model = Model(lambda _: "The answer is long. " * 20)
+    chat = endless_chat(tmp_path, model, terms=Terms(runs=2, reflect_every=0), budget=6_000)
+    await talk(chat, 80)
+    numbers = [body.number for body in bodies(chat.session, ReductionRecorded)]
+    assert len(numbers) > 2
+    after = next(request for request in model.asked if summary_of(request))
+    assert sum(message.role == "user" for message in after.messages) == 3, "two finished runs and the newest input"

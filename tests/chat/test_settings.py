@@ -45,7 +45,7 @@ def test_what_comes_later_wins(tmp_path: Path) -> None:
         ({"endless": "perhaps"}, "`chat.endless` must be true or false, got 'perhaps'"),
         ({"templates_folder": "../elsewhere"}, "a folder inside the vault"),
         ({"context_compiler_timeout": 0}, "seconds, more than 0"),
-        ({"context_compiler_passthrough_runs": -1}, "a number, or all"),
+        ({"context_compiler_passthrough_runs": -1}, "a number, all or auto"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_place_and_what_it_must_be(table: dict[str, object], said: str) -> None:

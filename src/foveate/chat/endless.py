@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from foveate.agents.driver import Driver, DriverError
 from foveate.agents.loop import ask
@@ -40,6 +40,15 @@ Named = Callable[[str], Driver]
 Told = Callable[[DiagnosticRecorded], None]
 
 
+AUTO: Final = "auto"
+Runs = int | Literal["auto"] | None
+"""How many finished turns stay: a number, all of them (None), or as many as the budget has room for."""
+LEAST_RUNS: Final = 3
+"""Those that stay even if they take more than their share, as far as there is room."""
+# Of the budget, what a new summary and the turns beside it may take: the rest is for what comes before the next one.
+_FILL: Final = 0.6
+
+
 class Asked(NamedTuple):
     """A summary that a model wrote: who, asked for what, its words, and the tokens it may have."""
 
@@ -53,13 +62,13 @@ class Asked(NamedTuple):
 class Terms:
     """How a chat goes on endlessly; what its template says itself comes first.
 
-    `runs` are the finished turns that stay as they were said, `recent_turns` and `recent_results` what a template gets
-    of the older ones, `threshold` the tokens below which nothing is summarised (None: where it is cheapest;
-    0: at every turn).
+    `runs` are the finished turns that stay as they were said (`auto`: as many as the budget has room for). Of the older
+    ones a template gets `recent_turns` and `recent_results`. Below `threshold` tokens nothing is summarised (None:
+    until there is no more room; 0: at every turn).
     A reflection is made after every `reflect_every` turns (0: never) and after tools failed.
     """
 
-    runs: int | None = 3
+    runs: Runs = AUTO
     recent_turns: int = 3
     recent_results: int = 3
     threshold: int | None = None
@@ -68,12 +77,17 @@ class Terms:
 
     def keeping(self, template: Template) -> Keeping:
         """What stays of a chat under a template."""
-        runs = template.passthrough_runs
+        given = template.passthrough_runs
+        runs = self.runs if given is None else None if given == "all" else given
         threshold = self.threshold if template.token_threshold is None else template.token_threshold
+        every_turn = template.refresh == "every-turn" or threshold == 0
+        # A number of turns, a threshold, and a summary at every turn are obeyed; else the budget is for recent turns.
+        fills = runs == AUTO and threshold is None and not every_turn
         return Keeping(
-            runs=self.runs if runs is None else None if runs == "all" else runs,
+            runs=LEAST_RUNS if runs == AUTO else runs,
+            fill=_FILL if fills else None,
             threshold=threshold,
-            every_turn=template.refresh == "every-turn" or threshold == 0,
+            every_turn=every_turn,
             turns=self.recent_turns,
             results=self.recent_results,
         )

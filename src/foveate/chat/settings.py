@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from foveate.chat.endless import Terms
+from foveate.chat.endless import AUTO, Runs, Terms
 from foveate.errors import ConfigError
 
 PREFIX: Final = "FOVEATE_"
@@ -25,7 +25,7 @@ class ChatSettings:
     templates_folder: str = "AssistantMD/ContextTemplates"
     steps: int = 20
     context_compiler_model: str | None = None
-    context_compiler_passthrough_runs: int | None = 3
+    context_compiler_passthrough_runs: Runs = AUTO
     context_compiler_recent_turns: int = 3
     context_compiler_recent_tool_results: int = 3
     context_compiler_token_threshold: int | None = None
@@ -81,6 +81,10 @@ def _whole(least: int, *words: str) -> Callable[[Any], int | None]:
     return read
 
 
+def _runs(value: Any) -> Runs:
+    return AUTO if str(value).strip().lower() == AUTO else _whole(0, "all")(value)
+
+
 def _seconds(value: Any) -> float:
     number = float(value)
     if isinstance(value, bool) or not 0 < number <= 3_600:
@@ -111,7 +115,9 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         _optional_text, 'a model\'s name or an alias, or ""', "What writes summaries; the chat's own model if empty."
     ),
     "context_compiler_passthrough_runs": Setting(
-        _whole(0, "all"), "a number, or all", "Finished turns that stay as they were said."
+        _runs,
+        "a number, all or auto",
+        "Finished turns that stay as they were said; auto is as many as there is room for.",
     ),
     "context_compiler_recent_turns": Setting(
         _whole(0), "a number, 0 or more", "Older turns that a template gets as `recent_turns`.", "--recent-turns"
@@ -125,7 +131,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "context_compiler_token_threshold": Setting(
         _whole(0, "", "auto"),
         "a number of tokens, or auto",
-        "Below this nothing is summarised; auto is where it pays, 0 is at every turn.",
+        "Below this nothing is summarised; auto is until there is no room, 0 is at every turn.",
         "--threshold",
     ),
     "context_compiler_reflect_every": Setting(

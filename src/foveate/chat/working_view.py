@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final
@@ -12,7 +12,7 @@ from foveate.budget.window import TokenBudget
 from foveate.chat.rendering import rendered
 from foveate.chat.templates import Template
 from foveate.compiler.policy import Origin, Policy
-from foveate.log.items import Item, Line
+from foveate.log.items import Line
 from foveate.log.quoting import (
     flatten_text,
     label_text,
@@ -37,7 +37,7 @@ from foveate.transforms import (
     Truncate,
     WhenFull,
 )
-from foveate.transforms.compose import Material, first_kept, folded_tokens, least_of
+from foveate.transforms.compose import Material, first_kept, folded_tokens, has_room_for_turn, least_of, room_for_runs
 from foveate.transforms.digest import named, worded
 from foveate.views.draft import Shares
 from foveate.views.ledger import BINDING
@@ -81,16 +81,18 @@ _NOTHING: Final = "Earlier messages are not shown."
 class Keeping:
     """What of a chat stays as it was said, and when the rest is summarised anew.
 
-    `runs` are finished turns that stay (None: all of them). `threshold` is the size in tokens below which nothing is
-    summarised (None: where it is cheapest). With `every_turn` a summary is as new as the last turn.
+    `runs` are finished turns that stay (None: all of them), and with `fill` as many more as have that share of the
+    budget together with the summary. `threshold` is the size in tokens below which nothing is summarised (None: until
+    there is no room for another turn). With `every_turn` a summary is as new as the last turn.
     """
 
     runs: int | None = 3
+    fill: float | None = None
     threshold: int | None = None
     every_turn: bool = False
     turns: int = 3
     results: int = 3
-    recipe_name: ClassVar[str] = "keeping@1"
+    recipe_name: ClassVar[str] = "keeping@2"
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -107,7 +109,7 @@ def endless_policy(template: Template, keeping: Keeping, *, computed: str = "") 
             RestorePins(),
             Repair(),
             Forget(),  # before all that counts tokens
-            Compose(runs=keeping.runs, above=keeping.threshold or 0, least=least),
+            Compose(runs=keeping.runs, above=keeping.threshold or 0, least=least, fill=keeping.fill),
             Distil(),
             Summarise(),
             Present(
@@ -123,8 +125,8 @@ def endless_policy(template: Template, keeping: Keeping, *, computed: str = "") 
             ShowErrors(),
         ),
         low=0.05,
-        # Without a threshold the cache's prices say when.
-        patience=None if keeping.threshold is not None or keeping.every_turn else 1.0,
+        # The cache's prices say when only if neither the user nor the room does.
+        patience=None if keeping.threshold is not None or keeping.every_turn or keeping.fill is not None else 1.0,
         shares=SHARES,
         when=Due(keeping=keeping),
         origin=Origin(template.source, template.sha256, template.name),
@@ -146,7 +148,8 @@ class Due:
 
     def _summary(self, timeline: Projection, budget: TokenBudget) -> str | None:
         keeping, items, tokens = self.keeping, timeline.mender.items, timeline.mender.tokens
-        first = first_kept(items, keeping.runs)
+        room = room_for_runs(keeping.fill, budget.limit, SHARES) if keeping.fill is not None else 0
+        first = first_kept(items, keeping.runs, room)
         folded = folded_tokens(items)
         older = folded + sum(item.tokens for item in items if item.order < first and not item.is_digest)
         if keeping.every_turn:
@@ -160,17 +163,8 @@ class Due:
         if folded and older >= _WORTH:
             return "what an earlier turn had no room for becomes a part of the summary"
         # Within the turn no summary would be made, and tools may say as much as they did before.
-        return "there is little room left for this turn" if tokens + _largest_turn(items) > budget.limit else None
-
-
-def _largest_turn(items: Iterable[Item]) -> int:
-    """The tokens of the largest turn that stands as it was."""
-    sizes: dict[str | None, int] = {}
-    for item in items:
-        if not item.is_digest and item.fate != "recalled":
-            turn = item.message.meta.execution_id
-            sizes[turn] = sizes.get(turn, 0) + item.tokens
-    return max(sizes.values(), default=0)
+        used = max(tokens, budget.used)
+        return None if has_room_for_turn(items, used, budget.limit) else "there is little room left for this turn"
 
 
 def _served(timeline: Projection, budget: TokenBudget) -> str | None:

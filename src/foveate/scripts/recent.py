@@ -66,7 +66,7 @@ class StepTerms(Terms):
         if self.recent_runs is None:
             return kept
         runs = None if self.recent_runs == "all" else self.recent_runs
-        return replace(kept, runs=runs, threshold=None, every_turn=True)
+        return replace(kept, runs=runs, fill=None, threshold=None, every_turn=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from foveate.agents.toolset import Toolset
 from foveate.budget.profiles import known_profile
 from foveate.chat.conversation import Conversation, RecallAlone
-from foveate.chat.endless import Endless, Terms
+from foveate.chat.endless import AUTO, LEAST_RUNS, Endless, Terms
 from foveate.chat.opening import Answering, ChatPlace
 from foveate.compiler.policy import Policy
 from foveate.errors import BudgetError, ConfigError, FoveateError, TemplateError
@@ -130,7 +130,8 @@ class Stage:
     def _runs(self, step: Step) -> int | None:
         """How many earlier runs are shown without a helper, or if it fails; None is all that fit."""
         if step.recent_runs is None:
-            return 0 if step.helper is None else self.place.settings.context_compiler_passthrough_runs
+            runs = self.place.settings.context_compiler_passthrough_runs
+            return 0 if step.helper is None else LEAST_RUNS if runs == AUTO else runs
         return None if step.recent_runs == "all" else step.recent_runs
 
     def _helper(

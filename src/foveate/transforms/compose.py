@@ -16,7 +16,7 @@ from foveate.log.messages import MessageMeta, text_message
 from foveate.log.quoting import MARK, flatten_text, label_text, quote_lines
 from foveate.transforms.digest import MARKED, clipped
 from foveate.transforms.fold import digest_of, spoken_line
-from foveate.views.draft import Draft, Group, PassContext, groups
+from foveate.views.draft import Draft, Group, PassContext, Shares, groups, part_of
 from foveate.views.ledger import Failure
 from foveate.views.passes import Pass, pass_name
 from foveate.views.projection import Projection
@@ -31,6 +31,8 @@ _LOOKED_AT: Final = 200
 # How far back turns are looked for: one may have hundreds of calls.
 _LOOKED_FOR_TURNS: Final = 2_000
 _SHORTER_HEADS: Final = (160, 60)
+# Of the budget: fuller, a request is folded in the middle of a turn.
+_FULL: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +42,17 @@ class Compose:
     Nothing is done while the messages have no more than `above` tokens, or what would be evicted is less than the share
     `least` of the budget; unless there is no room left. Only as a turn begins: what has to go within one is folded, and
     becomes a part of the summary when the next turn begins.
+
+    With `fill`, more runs stay, as many as have that share of the budget together with the summary, and none goes while
+    there is room for another turn.
     """
 
     runs: int | None = 3
     above: int = 0
     least: float = 0.1
+    fill: float | None = None
     name: str = "compose"
-    recipe_name: ClassVar[str] = "compose@1"
+    recipe_name: ClassVar[str] = "compose@2"
     runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
@@ -54,6 +60,8 @@ class Compose:
         if not turn_begins(ctx.timeline):
             return False
         folded = folded_tokens(draft.items)
+        if self.fill is not None and not folded and has_room_for_turn(draft.items, draft.tokens, ctx.limit):
+            return False
         tokens = sum(group.tokens for group in self._evicted(draft, ctx)) + folded
         return tokens > 0 and (
             draft.tokens > ctx.limit
@@ -74,7 +82,8 @@ class Compose:
         return draft.with_items((*rest[:leading], item, *rest[leading:]))
 
     def _evicted(self, draft: Draft, ctx: PassContext) -> list[Group]:
-        first = first_kept(draft.items, self.runs)
+        room = room_for_runs(self.fill, ctx.limit, ctx.shares) if self.fill is not None else 0
+        first = first_kept(draft.items, self.runs, room)
         return [
             group
             for group in groups(draft.items)
@@ -190,7 +199,7 @@ class WhenFull:
     """
 
     stage: Pass
-    share: float = 0.9
+    share: float = _FULL
     low: float = 0.6
     recipe_name: ClassVar[str] = "when_full@1"
     runs_on: ClassVar[str] = "reduction"
@@ -235,16 +244,45 @@ def folded_tokens(items: Iterable[Item]) -> int:
     return sum(item.tokens for item in items if item.is_digest and item.message.role != "system")
 
 
-def first_kept(items: Iterable[Item], runs: int | None) -> int:
-    """The place in the log where the oldest of the runs begins that stay."""
+def first_kept(items: Iterable[Item], runs: int | None, room: int = 0) -> int:
+    """The place in the log where the runs begin that stay: the newest `runs`, and more as far as there is `room`."""
     if runs is None:
         return 0
     begun: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for item in items:
-        if item.message.meta.execution_id is not None and not item.is_digest:
-            begun.setdefault(item.message.meta.execution_id, item.order)
-    places = sorted(begun.values())
-    return places[-1 - runs] if len(places) > runs else 0
+        execution = item.message.meta.execution_id
+        if execution is not None and not item.is_digest:
+            begun.setdefault(execution, item.order)
+            sizes[execution] = sizes.get(execution, 0) + item.tokens
+    newest_first = sorted(begun, key=begun.__getitem__, reverse=True)
+    taken = first = 0
+    for number, execution in enumerate(newest_first):
+        taken += sizes[execution]
+        if number > runs and taken > room:
+            return first
+        first = begun[execution]
+    return 0
+
+
+def room_for_runs(fill: float, limit: int, shares: Shares) -> int:
+    """The tokens that finished turns may have beside a summary, if both together fill that share of the budget."""
+    return int(limit * fill) - part_of(shares.digests + shares.users + shares.answers, limit)
+
+
+def has_room_for_turn(items: Iterable[Item], used: int, limit: int) -> bool:
+    """Whether a turn as large as the largest in view would fit, and the request be no fuller than passes leave it."""
+    return used + max(_largest_turn(items), limit - int(limit * _FULL)) <= limit
+
+
+def _largest_turn(items: Iterable[Item]) -> int:
+    """The tokens of the largest turn that stands as it was."""
+    sizes: dict[str | None, int] = {}
+    for item in items:
+        if not item.is_digest and item.fate != "recalled":
+            turn = item.message.meta.execution_id
+            sizes[turn] = sizes.get(turn, 0) + item.tokens
+    return max(sizes.values(), default=0)
 
 
 def _carried(earlier: Iterable[Item]) -> Iterator[Line]:
