@@ -1,13 +1,15 @@
 """How far the data travels: `python -m bench.paths`.
 
 Counts, for five paths through the library, the calls of its own functions, how many different functions and files they
-are in, and how often the next call is in another package. `--beside CHECKOUT` counts the same there.
+are in, and how often the next call is in another package. `--beside CHECKOUT` counts the same there. `--without FILES`
+leaves the calls of some files out here: what a path would be without what they are for.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import fnmatch
 import itertools
 import json
 import os
@@ -46,8 +48,9 @@ class Recorder:
 
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, without: Sequence[str] = ()) -> None:
         self._prefix = str(folder) + os.sep
+        self._without = tuple(without)
         self._called: list[CodeType] = []
         self._is_counting = False
 
@@ -68,10 +71,16 @@ class Recorder:
     def stop(self) -> Count:
         """What was called since `start`."""
         self._is_counting = False
-        files = [code.co_filename for code in self._called]
-        packages = [name.removeprefix(self._prefix).partition(os.sep)[0] for name in files]
-        switches = sum(one != other for one, other in itertools.pairwise(packages))
-        return Count(len(self._called), len(set(self._called)), len(set(files)), switches)
+        called = [code for code in self._called if not self._is_left_out(code)]
+        files = [self._file_of(code) for code in called]
+        switches = sum(one.partition("/")[0] != other.partition("/")[0] for one, other in itertools.pairwise(files))
+        return Count(len(called), len(set(called)), len(set(files)), switches)
+
+    def _file_of(self, code: CodeType) -> str:
+        return Path(code.co_filename.removeprefix(self._prefix)).as_posix()
+
+    def _is_left_out(self, code: CodeType) -> bool:
+        return any(fnmatch.fnmatchcase(self._file_of(code), pattern) for pattern in self._without)
 
     def _note(self, frame: FrameType, event: str, _argument: object) -> None:
         if self._is_counting and event == "call" and frame.f_code.co_filename.startswith(self._prefix):
@@ -211,7 +220,7 @@ PATHS: Final[Mapping[str, Callable[[Recorder], Count]]] = {
 }
 
 
-def count_path(name: str, checkout: Path = ROOT) -> Count:
+def count_path(name: str, checkout: Path = ROOT, without: Sequence[str] = ()) -> Count:
     """Count one path in a fresh process, so that no cache of another path is warm.
 
     Raises:
@@ -220,6 +229,8 @@ def count_path(name: str, checkout: Path = ROOT) -> Count:
     """
     searched = os.pathsep.join((str(checkout / "src"), str(ROOT)))
     command = [sys.executable, "-m", "bench.paths", "--worker", name, "--checkout", str(checkout)]
+    if without:
+        command += ["--without", *without]
     environment = {**os.environ, "PYTHONPATH": searched, "PYTHONHASHSEED": "0"}
     # In a folder of its own: the current one would come before PYTHONPATH.
     with tempfile.TemporaryDirectory() as folder:
@@ -229,14 +240,14 @@ def count_path(name: str, checkout: Path = ROOT) -> Count:
     return Count(*json.loads(done.stdout))
 
 
-def _work(name: str, checkout: Path) -> Count:
+def _work(name: str, checkout: Path, without: Sequence[str]) -> Count:
     import foveate  # noqa: PLC0415
 
     folder = Path(foveate.__file__).resolve().parent
     expected = (checkout / "src" / "foveate").resolve()
     if folder != expected:
         raise RuntimeError(f"foveate was imported from {folder}, not from {expected}")
-    with Recorder(folder) as recorder:
+    with Recorder(folder, without) as recorder:
         return PATHS[name](recorder)
 
 
@@ -244,9 +255,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     options = _parser().parse_args(arguments)
     if options.worker:
-        print(json.dumps(_work(options.worker, options.checkout)))
+        print(json.dumps(_work(options.worker, options.checkout, options.without)))
         return 0
-    here = {name: count_path(name) for name in PATHS}
+    here = {name: count_path(name, without=options.without) for name in PATHS}
     if options.beside is None:
         there: dict[str, Count | str] = {}
     else:
@@ -292,6 +303,13 @@ def _change(old: int, new: int) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.paths", description=__doc__)
     parser.add_argument("--beside", type=_checkout, metavar="CHECKOUT", help="another checkout of this repository")
+    parser.add_argument(
+        "--without",
+        nargs="+",
+        default=[],
+        metavar="FILES",
+        help="files of the library to leave out, such as store/held*",
+    )
     parser.add_argument("--json", action="store_true")
     # Each path has a process of its own.
     parser.add_argument("--worker", choices=PATHS, help=argparse.SUPPRESS)

@@ -46,6 +46,16 @@ def test_calls_functions_files_and_switches_are_counted(made_up: Path) -> None:
     assert counted == Count(calls=15, functions=4, files=3, switches=1)
 
 
+def test_files_are_left_out(made_up: Path) -> None:
+    """What they are for is not counted, nor the way into their package and back."""
+    begin = importlib.import_module("made_up.one.first").begin
+    with Recorder(made_up, ["two/th*"]) as recorder:
+        recorder.start()
+        begin()
+
+        assert recorder.stop() == Count(calls=3, functions=2, files=2, switches=1)
+
+
 def test_other_threads_count(made_up: Path) -> None:
     """An endless chat does its work beside the event loop."""
     begin = importlib.import_module("made_up.one.first").begin
