@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from foveate.log.messages import Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult, fields_of
 from foveate.wire.answer_format import answer_format
 from foveate.wire.attachments import left_out
 from foveate.wire.format import Request, opening_of_nothing
-from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS, spelling
 from foveate.wire.opaque import without_alien
 from foveate.wire.openai_responses import (
     answers_as_it_came,
@@ -30,12 +28,18 @@ from foveate.wire.openai_responses import (
 from foveate.wire.pieces import Piece
 from foveate.wire.responses_acceptance import is_acceptable
 from foveate.wire.responses_blocks import NAME, parts_of, sent_media
-from foveate.wire.responses_items import FIELDS, LONGEST_ID, PROGRAM, PROGRAM_OUTPUT, answers, hosted, sent
+from foveate.wire.responses_items import FIELDS, PROGRAM, PROGRAM_OUTPUT, answers, hosted, sent
 from foveate.wire.responses_reading import APPROVAL, CUSTOM, FUNCTION
+from foveate.wire.responses_state import (
+    Lowering,
+    is_of_reasoning,
+    lowering_of,
+    with_new_id,
+    with_valid_id,
+    without_caller,
+    without_id,
+)
 from foveate.wire.tools import responses_tools
-
-PREFIXES: Final = {"message": "msg_", "reasoning": "rs_", FUNCTION: "fc_", CUSTOM: "ctc_"}
-"""How the ids of items begin; another beginning is refused."""
 
 
 def lower(request: Request) -> dict[str, Any]:
@@ -48,7 +52,7 @@ def lower(request: Request) -> dict[str, Any]:
     provider's own tools is then one of a function, if there was reasoning to it.
     """
     messages = without_alien(request.messages, NAME)
-    lowering = _lowering(request)
+    lowering = lowering_of(request)
     items: list[dict[str, Any]] = []
     for message in messages:
         if message.result is not None:
@@ -56,7 +60,7 @@ def lower(request: Request) -> dict[str, Any]:
         elif message.role == "assistant":
             items += _settled(_without_repeats(_entries(message, lowering), lowering), lowering, is_original(message))
         elif (item := _told(message, lowering)) is not None:
-            items.append(item if lowering.anew else _with_new_id(item, lowering.seen))
+            items.append(item if lowering.anew else with_new_id(item, lowering.seen))
     instructions = {"instructions": request.system} if request.system and request.system.strip() else {}
     tools = responses_tools(request.tools, lowering.names, anew=request.wire == 1)
     return {
@@ -65,48 +69,6 @@ def lower(request: Request) -> dict[str, Any]:
         **({"tools": tools} if tools else {}),
         **_text(request.response_format),
     }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lowering:
-    """What is known of the whole request, and of what was sent of it: ids of items, kinds of calls, open approvals."""
-
-    results: Mapping[str, ToolResult]
-    ids: Mapping[str, str]
-    names: Mapping[str, str]
-    reasons: bool
-    # Results that are as they came.
-    originals: frozenset[str]
-    # What 0.1 recorded, which said the second of two items with one id in words.
-    anew: bool
-    seen: set[str] = field(default_factory=set)
-    kinds: dict[str, str] = field(default_factory=dict)
-    approvals: set[str] = field(default_factory=set)
-
-    def answers(self, item: Mapping[str, Any]) -> bool:
-        """Whether an output answers a call that was sent."""
-        sent = self.ids.get(str(item.get("call_id")))
-        return sent in self.kinds and answers(item.get("type"), self.kinds[sent])
-
-    def misses_program(self, item: Mapping[str, Any]) -> bool:
-        """Whether an item belongs to a program that was not sent: what came of it, or a call inside of it."""
-        match item:
-            case {"type": "program_output", "call_id": str() as program}:
-                return self.kinds.get(program) != PROGRAM
-            case {"caller": {"type": "program", "caller_id": str() as program}}:
-                return self.kinds.get(program) != PROGRAM
-            case _:
-                return False
-
-    def note(self, item: dict[str, Any]) -> None:
-        """Note an item that is sent."""
-        if isinstance(item.get("id"), str):
-            self.seen.add(item["id"])
-        kind = item.get("type", "message")
-        if isinstance(item.get("call_id"), str):
-            self.kinds[item["call_id"]] = kind
-        if kind == "mcp_approval_request":
-            self.approvals.add(str(item.get("id")))
 
 
 class _Entry(NamedTuple):
@@ -119,25 +81,6 @@ class _Entry(NamedTuple):
     alone: dict[str, Any] | None
     reasoning: bool = False
     once: bool = False
-
-
-def _lowering(request: Request) -> _Lowering:
-    spelt = spelling(request, names=OPENAI_NAMES, ids=RESPONSES_IDS)
-    parts = [part for message in request.messages if message.role == "assistant" for part in message.parts]
-    return _Lowering(
-        results={message.result.call_id: message.result for message in request.messages if message.result is not None},
-        ids=spelt.ids,
-        names=spelt.names,
-        originals=frozenset(
-            one.result.call_id for one in request.messages if one.result is not None and is_original(one)
-        ),
-        reasons=any(part.extra and _is_of_reasoning(part) for part in parts),
-        anew=request.wire == 1,
-    )
-
-
-def _is_of_reasoning(part: Part) -> bool:
-    return item_fields(part.extra).get("type") == "reasoning" or fields_of(part.extra, NAME).get("led") is True
 
 
 def _text(response_format: dict[str, Any] | None) -> dict[str, Any]:
@@ -160,12 +103,12 @@ def _words(role: str, text: str) -> dict[str, Any]:
 # --- what the model said ----------------------------------------------------------------------------------------------
 
 
-def _entries(message: Message, lowering: _Lowering) -> Iterator[_Entry]:
+def _entries(message: Message, lowering: Lowering) -> Iterator[_Entry]:
     """The items of what the model said, in order."""
     reasoned = False
     for parts in items_of(message.parts):
         first = parts[0]
-        reasoned = reasoned or _is_of_reasoning(first)
+        reasoned = reasoned or is_of_reasoning(first)
         entry = _written(parts, lowering, reasoned=reasoned)
         # Originals stay what they are behind their reasoning, however much of the message is left.
         came = _as_it_came(parts, lowering) if entry.led is not None or isinstance(first, Opaque | Text) else None
@@ -180,7 +123,7 @@ def _is_sent_anywhere(ran: dict[str, Any] | None) -> bool:
     return ran is not None and ran.get("type") not in (*FIELDS, PROGRAM, PROGRAM_OUTPUT)
 
 
-def _as_it_came(parts: list[Part], lowering: _Lowering) -> dict[str, Any] | None:
+def _as_it_came(parts: list[Part], lowering: Lowering) -> dict[str, Any] | None:
     """An item as it came, with the ids and names to send; None if it came from elsewhere or would be refused."""
     first = parts[0]
     if fields_of(first.extra, NAME).get("came") is not True:
@@ -196,10 +139,10 @@ def _as_it_came(parts: list[Part], lowering: _Lowering) -> dict[str, Any] | None
     if not is_acceptable(item):
         return None
     # How the ids of an unknown type look, nobody knows.
-    return item if isinstance(first, Opaque) and first.extra.get("whole") is True else _with_valid_id(item)
+    return item if isinstance(first, Opaque) and first.extra.get("whole") is True else with_valid_id(item)
 
 
-def _written(parts: list[Part], lowering: _Lowering, *, reasoned: bool) -> _Entry:
+def _written(parts: list[Part], lowering: Lowering, *, reasoned: bool) -> _Entry:
     """An item as Foveate writes it."""
     first = parts[0]
     ran = as_it_ran(first)
@@ -219,29 +162,29 @@ def _said(parts: list[Piece]) -> _Entry:
     if not content:
         return _Entry(None, None)
     item = sent({**item_fields(parts[0].extra), "type": "message", "role": "assistant", "content": content})
-    return _Entry(_with_valid_id(item), _without_id(item))
+    return _Entry(with_valid_id(item), without_id(item))
 
 
-def _call(call: ToolCall, lowering: _Lowering, *, reasoned: bool) -> _Entry:
+def _call(call: ToolCall, lowering: Lowering, *, reasoned: bool) -> _Entry:
     kind = kind_of(call)
     call_id, name = lowering.ids[call.id], lowering.names[call.name]
     plain: dict[str, Any] = {"type": FUNCTION, "call_id": call_id, "name": name, "arguments": call.arguments}
     if kind == FUNCTION:
         item = sent({**item_fields(call.extra), **plain})
-        return _Entry(_with_valid_id(item), _without_id(item))
+        return _Entry(with_valid_id(item), without_id(item))
     if kind == CUSTOM:
         given = {"type": kind, "call_id": call_id, "name": name, "input": custom_input(call)}
         item = sent({**item_fields(call.extra), **given})
-        return _Entry(_with_valid_id(item), _without_id(item))
+        return _Entry(with_valid_id(item), without_id(item))
     # Calls of other kinds have their own forms of question and answer: both as they came, or both as a function's.
     result = lowering.results.get(call.id)
     if kind in FIELDS and result is not None and is_as_it_came(call) and _is_native(result, kind):
         item = sent({**call_item(call), "call_id": call_id})
-        return _Entry(item, plain if reasoned else _without_id(item))
+        return _Entry(item, plain if reasoned else without_id(item))
     if kind not in FIELDS and call.id in lowering.originals and is_as_it_came(call):
         # Of a type that nobody knows, what answers it means something only behind it, such as the tools of a search.
         item = {**said_item([call]), "call_id": call_id}
-        return _Entry(item, _without_id({**item, **({"name": name} if "name" in item else {})}))
+        return _Entry(item, without_id({**item, **({"name": name} if "name" in item else {})}))
     return _Entry(plain, plain)
 
 
@@ -250,7 +193,7 @@ def _is_native(result: ToolResult, kind: str) -> bool:
     return answers(kept.get("type"), kind) and ("output" not in kept or answers_as_it_came(result))
 
 
-def _ran(item: dict[str, Any], text: str, lowering: _Lowering) -> _Entry:
+def _ran(item: dict[str, Any], text: str, lowering: Lowering) -> _Entry:
     """What the provider ran itself: as it takes it back, or in words."""
     fields, words = hosted(item), _words("assistant", text)
     if fields is None or lowering.reasons:
@@ -267,16 +210,16 @@ def _own(item: dict[str, Any]) -> _Entry:
     item = sent(item)
     match item:
         case {"type": "reasoning"}:
-            item = _with_valid_id({"summary": [], **item})
+            item = with_valid_id({"summary": [], **item})
             replayable = isinstance(item.get("encrypted_content"), str) or "id" in item
             return _Entry(item if replayable and isinstance(item["summary"], list) else None, None, reasoning=True)
         case {"type": "compaction", "encrypted_content": str() as content} if content:
-            return _Entry(_without_id(item), _without_id(item))
+            return _Entry(without_id(item), without_id(item))
         case _:
             return _Entry(None, None)
 
 
-def _without_repeats(entries: Iterable[_Entry], lowering: _Lowering) -> list[_Entry]:
+def _without_repeats(entries: Iterable[_Entry], lowering: Lowering) -> list[_Entry]:
     """The entries without those that are sent once and were sent before: the provider refuses a second of one id."""
     kept: list[_Entry] = []
     seen = set(lowering.seen)
@@ -290,7 +233,7 @@ def _without_repeats(entries: Iterable[_Entry], lowering: _Lowering) -> list[_En
     return kept
 
 
-def _settled(entries: list[_Entry], lowering: _Lowering, whole: bool) -> Iterator[dict[str, Any]]:
+def _settled(entries: list[_Entry], lowering: Lowering, whole: bool) -> Iterator[dict[str, Any]]:
     """The items that are sent: each stretch behind its reasoning, or as if there had been none.
 
     Of a message that is `whole` nothing was taken, so that what has no reasoning before it never had any.
@@ -308,7 +251,7 @@ def _settled(entries: list[_Entry], lowering: _Lowering, whole: bool) -> Iterato
         for entry in stretch:
             item = entry.led if led and entry.led is not None else entry.alone
             if item is not None and lowering.misses_program(item):
-                item = entry.alone if item.get("type") == PROGRAM_OUTPUT else _without_caller(item)
+                item = entry.alone if item.get("type") == PROGRAM_OUTPUT else without_caller(item)
             if item is not None:
                 lowering.note(item)
                 yield item
@@ -323,33 +266,6 @@ def _can_be_replayed(stretch: Sequence[_Entry], head: int, seen: set[str]) -> bo
         and len(ids) == len(set(ids))
         and seen.isdisjoint(ids)
     )
-
-
-def _with_valid_id(item: dict[str, Any]) -> dict[str, Any]:
-    if "id" not in item:
-        return item
-    named, prefix = item.get("id"), PREFIXES.get(item.get("type", "message"), "")
-    fits = isinstance(named, str) and named.startswith(prefix) and len(prefix) < len(named) <= LONGEST_ID
-    return item if fits else _without_id(item)
-
-
-def _with_new_id(item: dict[str, Any], seen: set[str]) -> dict[str, Any]:
-    """An item with its id, unless another was sent under it; notes the id."""
-    named = item.get("id")
-    if not isinstance(named, str):
-        return item
-    if named in seen:
-        return _without_id(item)
-    seen.add(named)
-    return item
-
-
-def _without_id(item: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in item.items() if key != "id"}
-
-
-def _without_caller(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in item.items() if key != "caller"}
 
 
 def _said_block(part: Piece) -> dict[str, Any] | None:
@@ -371,19 +287,19 @@ def _said_block(part: Piece) -> dict[str, Any] | None:
 # --- what the model is told -------------------------------------------------------------------------------------------
 
 
-def _told(message: Message, lowering: _Lowering) -> dict[str, Any] | None:
+def _told(message: Message, lowering: Lowering) -> dict[str, Any] | None:
     ran = as_it_ran(message.parts[0]) if len(message.parts) == 1 else None
     asked = str(ran.get("approval_request_id")) if ran is not None and ran.get("type") == APPROVAL else ""
     if ran is not None and asked in lowering.approvals:
         lowering.approvals.discard(asked)
         if is_original(message):
             return dict(ran)
-        return _without_id(sent({**ran, "approve": ran.get("approve") is True}))
+        return without_id(sent({**ran, "approve": ran.get("approve") is True}))
     first = message.parts[0] if len(message.parts) == 1 else None
     if isinstance(first, Opaque) and first.extra.get("whole") is True:
         return dict(first.raw)
     if ran is None and is_original(message) and is_acceptable(item := item_as_it_came(message, {})):
-        return _with_valid_id(item)
+        return with_valid_id(item)
     repeated = fields_of(message.extra, NAME).get("repeated")
     if isinstance(repeated, dict) and lowering.answers(repeated):
         return {**repeated, "call_id": lowering.ids[repeated["call_id"]]}
@@ -392,13 +308,13 @@ def _told(message: Message, lowering: _Lowering) -> dict[str, Any] | None:
     return {"type": "message", "role": role, "content": content} if content else None
 
 
-def _output(message: Message, result: ToolResult, lowering: _Lowering) -> dict[str, Any]:
+def _output(message: Message, result: ToolResult, lowering: Lowering) -> dict[str, Any]:
     call_id = lowering.ids[result.call_id]
     kind = lowering.kinds.get(call_id, FUNCTION)
     if is_original(message):
         item = item_as_it_came(message, {})
         if answers(item.get("type"), kind) and is_acceptable(item):
-            item = _without_caller(item) if lowering.misses_program(item) else item
+            item = without_caller(item) if lowering.misses_program(item) else item
             return {**item, "id" if "call_id" not in item else "call_id": call_id}
     if kind in (FUNCTION, CUSTOM):
         return {"type": f"{kind}_output", "call_id": call_id, "output": _answer(result)}

@@ -39,7 +39,7 @@ from typing import Any, Final
 from foveate.wire.names import OPENAI_NAMES, RESPONSES_IDS
 from foveate.wire.responses_acceptance import ROLES, fits_role, is_taken
 from foveate.wire.responses_items import FIELDS, PROGRAM, PROGRAM_OUTPUT, answers
-from foveate.wire.responses_lowering import PREFIXES
+from foveate.wire.responses_state import PREFIXES
 
 Items = list[Mapping[str, Any]]
 Rule = Callable[[Items], Iterator[str]]
