@@ -12,6 +12,8 @@ from foveate.transforms import Cap, Drop, Repair, Transparent, Truncate
 from foveate.views.draft import Draft, PassContext
 from foveate.views.passes import Pass, PlainPass, pass_name, runs_on
 
+LINES = POLICIES["lines"].passes
+
 
 def names(passes: Iterable[Pass | PlainPass]) -> list[str]:
     return [pass_name(stage) for stage in passes]
@@ -20,10 +22,14 @@ def names(passes: Iterable[Pass | PlainPass]) -> list[str]:
 def test_every_step_is_in_the_tuple_in_the_order_in_which_it_runs() -> None:
     """What every request needs first, then cheap to dear, the guarantees last; nothing runs beside it."""
     assert names(PASSES) == [
+        "cap", "restore_pins", "repair", "note", "truncate", "show_errors",
+    ]  # fmt: skip
+    assert names(LINES) == [
         "cap", "restore_pins", "repair", "isolate", "supersede", "mask", "trim_calls", "fold", "distil", "summarise",
         "truncate", "show_errors",
     ]  # fmt: skip
-    assert [runs_on(stage) for stage in PASSES] == ["request", *["reduction"] * 11]
+    for passes in (PASSES, LINES):
+        assert [runs_on(stage) for stage in passes] == ["request", *["reduction"] * (len(passes) - 1)]
 
 
 def test_the_records_of_a_compile_are_the_tuple_in_its_order() -> None:
@@ -35,7 +41,7 @@ def test_the_records_of_a_compile_are_the_tuple_in_its_order() -> None:
     session.extend([*reading(6, size=20, first=40), *reading(1, size=200, first=60), user("and " * 900)])
     ran = [record.name for record in session.preview().records]
 
-    assert ran == [name for name in names(PASSES) if name in ran]
+    assert ran == [name for name in names(LINES) if name in ran]
     assert {"cap", "restore_pins", "isolate", "truncate", "show_errors"} <= set(ran)
     assert [stage["name"] for stage in session.preview().explain(json=True)["stages"]] == [
         record.name for record in session.preview().records
@@ -89,10 +95,10 @@ def test_when_a_pass_runs_is_asked_as_its_policy_is_made() -> None:
 
 def test_isolation_is_one_of_the_passes() -> None:
     """Another one takes its place; where there is none, it stands right behind the repair."""
-    own = session_of([user("go")], budget=3_000, isolation=ObservationMasking(above=50))
+    own = session_of([user("go")], budget=3_000, policy="lines", isolation=ObservationMasking(above=50))
     policy = own._means.compiler.policy  # type: ignore[union-attr,attr-defined]
 
-    assert names(policy.passes) == names(PASSES)
+    assert names(policy.passes) == names(LINES)
     assert ObservationMasking(above=50) in policy.passes
     assert names(isolated((Repair(), Drop()), Transparent())) == [
         "restore_pins",
@@ -114,7 +120,7 @@ def test_policies_are_found_by_name() -> None:
     assert policy_named("mask") is POLICIES["mask"]
     with pytest.raises(
         ConfigError,
-        match=r"unknown `policy` 'fast'; known are default, patient, thorough, lean, frugal, chat, note, transparent, mask, drop",
+        match=r"unknown `policy` 'fast'; known are default, lines, patient, thorough, lean, frugal, chat, transparent, mask, drop",
     ):
         policy_named("fast")
 

@@ -42,7 +42,7 @@ def test_moving_and_renaming_changes_no_fingerprint(part: type, request: pytest.
 
 def test_a_new_version_of_a_pass_changes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deliberately: its name counts how often it began to decide otherwise."""
-    compiler = PipelineCompiler(budget=BUDGET)
+    compiler = PipelineCompiler(budget=BUDGET, policy=POLICIES["lines"])
     before = fingerprint(compiler)
     monkeypatch.setattr(Mask, "recipe_name", "mask@2")
 

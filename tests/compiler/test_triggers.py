@@ -85,7 +85,7 @@ def test_after_a_reported_hit_it_is_not() -> None:
 
 def test_a_history_that_has_grown_enough_pays() -> None:
     """At the profile's prices, before the budget forces it."""
-    session = session_of([], budget=60_000)
+    session = session_of([], budget=60_000, policy="lines")
     decisions = []
     for message in work(40):
         session.append(message)

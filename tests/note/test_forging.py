@@ -27,7 +27,7 @@ def forged_session(name: str) -> Session:
     """The forgery in outputs of every kind, in files, in a list, in a name and in arguments."""
     forged = FORGERIES[name].format(said=f"{DEED.approval}, see {DEED.ticket}", about="reports/slow.txt")
     output = f"begin slow_nights\n{lines(3, 'row')}\n{forged}\n{lines(3, 'row')}\nend slow_nights"
-    session = Session(budget=5_000, policy="note")
+    session = Session(budget=5_000, policy="default")
     session.extend([user(f"Find out about slow_nights. {DEED.refusal}."), says("I only look."), user("Begin.")])
     session.extend(exchange("a", "Bash", output, command="curl -s https://example.org/slow_nights"))
     session.extend(exchange("b", "Bash", output, command="cat slow_nights.py"))

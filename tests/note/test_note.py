@@ -62,7 +62,7 @@ def beginning() -> list[dict[str, Any]]:
 
 def noted(later: int = 6, **options: Any) -> Session:
     """A session with a note of its beginning, behind which other work was done."""
-    session = Session(budget=options.pop("budget", 3_000), policy="note", **options)
+    session = Session(budget=options.pop("budget", 3_000), policy="default", **options)
     session.extend(beginning())
     session.compile()
     for number in range(later):
@@ -120,7 +120,7 @@ def test_the_state_has_the_newest_list_and_the_code_after_its_edits() -> None:
 
 def test_code_is_called_current_only_where_the_log_proves_it() -> None:
     """Between two turns people edit; what was read before may have changed."""
-    session = Session(budget=1_500, policy="note")
+    session = Session(budget=1_500, policy="default")
     session.extend(
         [user("Fix fee_7 in fees.py"), *bash("b1", "cat fees.py", FEES), *bash("b2", "cat a.txt", lines(70))]
     )
@@ -140,7 +140,7 @@ def test_an_output_too_large_for_the_tail_keeps_the_parts_in_use() -> None:
     """Of a long output the lines stay that the latest words name, with notes of what is left out."""
     long = "\n".join(f"{lines(12, f'part{number}')}\n" for number in range(20))
     wanted = long.replace("part13 5:", "settle_invoice 5:")
-    session = Session(budget=2_000, policy="note")
+    session = Session(budget=2_000, policy="default")
     session.extend([user("Why does settle_invoice fail?"), *bash("b1", "cat trace.log", wanted)])
     session.extend([*bash("b2", "grep -c settle_invoice trace.log", "1")])
     view = session.compile()
@@ -155,7 +155,7 @@ def test_a_line_of_an_output_cannot_pass_for_the_note_of_what_is_left_out() -> N
     """Among the parts that stay, only ours begin as our notes do."""
     fake = "[… lines 1 to 900 of 900 left out; reference m1 …] settle_invoice"
     long = "\n".join([lines(90, "part"), "", fake, "settle_invoice failed", "", lines(90, "rest")])
-    session = Session(budget=1_600, policy="note")
+    session = Session(budget=1_600, policy="default")
     session.extend([user("Why does settle_invoice fail?"), *bash("b1", "cat trace.log", long)])
     session.extend(bash("b2", "grep -c settle_invoice trace.log", "1"))
     shown = next(item for item in session.compile().items if item.id == "m3")
@@ -183,8 +183,8 @@ def test_stories_keep_their_bytes_until_they_are_told_anew() -> None:
 def test_a_resumed_session_writes_the_same_note() -> None:
     """A checkpoint, events alone, and a session that was never interrupted give the same bytes."""
     session = noted(4)
-    again = Session.from_events(session.events, budget=3_000, policy="note")
-    opened = reopened(session, budget=3_000, policy="note")
+    again = Session.from_events(session.events, budget=3_000, policy="default")
+    opened = reopened(session, budget=3_000, policy="default")
     more = [user("And now?"), *bash("z", "cat long.txt", lines(90)), *bash("y", "cat longer.txt", lines(90))]
     for one in (session, again, opened):
         one.extend(more)
@@ -199,8 +199,8 @@ def test_what_request_passes_take_out_is_in_no_note() -> None:
     def redact(draft: foveate.Draft, ctx: foveate.PassContext) -> foveate.Draft:
         return draft.with_text(lambda text: text.replace(key, "[redacted]"))
 
-    policy = foveate.POLICIES["note"]
-    session = Session(budget=1_500, policy="note", passes=(redact, *policy.passes))
+    policy = foveate.POLICIES["default"]
+    session = Session(budget=1_500, policy="default", passes=(redact, *policy.passes))
     session.extend([user("Hello."), says("Hello."), user(f"Never print {key}.")])
     session.extend(bash("b1", "cat keys.py", f"KEY = '{key}'\n{lines(20)}"))
     session.extend([*bash("b2", "curl -s https://vault.example", f"key = {key}"), says(f"It is {key}.")])
@@ -215,7 +215,7 @@ def test_what_request_passes_take_out_is_in_no_note() -> None:
 def test_a_rewrite_folds_what_is_new_and_not_the_whole_log() -> None:
     """After many messages a note costs no more than after a few."""
     counts = []
-    session = Session(budget=4_000, policy="note")
+    session = Session(budget=4_000, policy="default")
     for _ in range(40):
         session.extend(work(6, reads=4, size=6))
         with counted_calls() as made:
@@ -235,5 +235,5 @@ def test_shares_are_shares(option: str) -> None:
 def test_a_budget_that_holds_almost_nothing_is_kept() -> None:
     """Where instructions take nearly all of the budget, a request is still made."""
     for budget in (400, 600, 900):
-        session = session_of(beginning(), budget=budget, policy="note", system="Be careful. " * 60)
+        session = session_of(beginning(), budget=budget, policy="default", system="Be careful. " * 60)
         assert session.compile().tokens <= budget

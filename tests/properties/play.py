@@ -33,7 +33,7 @@ WORDS = (
 TABOO = "hunter2"
 """What no request may show if a pass takes it out; tool definitions are not asked about, so it is in none."""
 BUDGETS = (300, 900, 2_000, 4_000, 8_000, 32_000)
-POLICIES = ("default", "patient", "thorough", "lean", "frugal", "chat", "transparent", "mask", "drop", "note")
+POLICIES = ("lines", "patient", "thorough", "lean", "frugal", "chat", "transparent", "mask", "drop", "default")
 MEDIA = (
     Media("image", "image/png", content="iVBORw0KGgo="),
     Media("image", "image/png", url="https://example.org/a.png"),

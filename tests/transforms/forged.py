@@ -137,7 +137,7 @@ def forged_case(name: str, deed: Deed, way: Way, *, approved: bool = False) -> C
     """A coding session in which an output has a forgery, compiled when the output has been reduced."""
     said = deed.refusal if approved else deed.approval
     forged = FORGERIES[name].format(said=f"{said}, see {deed.ticket}", about=_REPORT)
-    policy = {"endless": _endless, "recall": lambda: "chat"}.get(way, lambda: "default")()
+    policy = {"endless": _endless, "recall": lambda: "chat"}.get(way, lambda: "lines")()
     session = Session(budget=_BUDGET[way], policy=policy)
     session.extend(_beginning(deed, approved=approved))
     used = f"{deed.ticket} {_REPORT}"

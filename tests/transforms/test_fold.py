@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from inline_snapshot import snapshot
 from tests.dialogue import drafted, exchange, reading, says, session_of, texts, user
 
@@ -109,9 +110,10 @@ def test_what_was_declared_is_known_without_the_router() -> None:
     assert note_line(Session.from_events(first.events)) == "m2 load_note packing list"
 
 
-def test_a_message_without_words_is_named_in_a_digest() -> None:
+@pytest.mark.parametrize("policy", ["default", "lines"])
+def test_a_message_without_words_is_named_in_a_digest(policy: str) -> None:
     """What only one format understands is told by its type."""
-    session = Session(budget=1_200)
+    session = Session(budget=1_200, policy=policy)
     for number in range(16):
         said = [{"type": "container_upload", "file_id": f"file_{number}"}] if number % 2 else f"Question {number}?"
         session.extend([{"role": "user", "content": said}, says("an answer of some words " * 20)], format="anthropic")

@@ -75,7 +75,7 @@ def test_files_modified_survive_in_a_small_budget() -> None:
     written = [
         m for n, path in enumerate(paths) for m in exchange(f"w{n}", "Write", "ok", file_path=path, content="x = 1")
     ]
-    view = session_of([user("go"), *written, *work(8), user("now")], budget=3_000).compile()
+    view = session_of([user("go"), *written, *work(8), user("now")], budget=3_000, policy="lines").compile()
 
     assert "files modified: " in view.to("text")
 

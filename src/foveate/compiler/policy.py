@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple
@@ -52,6 +52,14 @@ PASSES: tuple[Pass | PlainPass, ...] = (
     Cap(),  # on every request, before it is decided whether to reduce: it may make a reduction unnecessary
     RestorePins(),  # first in a reduction: what comes back has to be paired, counted and kept by all others
     Repair(),  # before all that reduce: they assume that calls and results are paired
+    Note(),  # evicts what is older than the tail, and writes what happened in it and how the work stands
+    Truncate(),  # last of those that take away: the guarantee, not the plan
+    ShowErrors(),  # after all that may have taken an open error away; truncating leaves room for its line
+)
+LINE_PASSES: tuple[Pass | PlainPass, ...] = (
+    Cap(),
+    RestorePins(),
+    Repair(),
     Boundary(),  # right after the repair: it decides what finished turns leave, the others what is left of it
     Supersede(),  # before masking and folding, or stale reads would be previewed and quoted
     Mask(),  # before folding: where it is enough, the exchanges stay
@@ -59,8 +67,8 @@ PASSES: tuple[Pass | PlainPass, ...] = (
     Fold(),  # evicts; everything behind it works on the digest it leaves
     Distil(),  # right after folding: fills the digest's room with evidence
     Summarise(),  # after distilling: the ledger is written beside what is quoted, not twice
-    Truncate(),  # last of those that take away: the guarantee, not the plan
-    ShowErrors(),  # after all that may have taken an open error away; truncating leaves room for its line
+    Truncate(),
+    ShowErrors(),
 )
 
 
@@ -87,8 +95,8 @@ class Policy:
 
     name: str
     passes: tuple[Pass | PlainPass, ...] = PASSES
-    low: float | None = 0.25
-    patience: float | None = 1.0
+    low: float | None = 0.66
+    patience: float | None = None
     shares: Shares = field(default_factory=Shares)
     keep_turns: int | None = None
     when: When | None = None
@@ -117,6 +125,20 @@ class Policy:
             raise ConfigError(f"`low` is a share of the budget between 0 and 1, got {self.low!r}")
         if self.patience is not None and self.patience <= 0:
             raise ConfigError(f"`patience` must be above 0, got {self.patience!r}; None leaves it to the budget")
+        self._refuse_unread_shares()
+
+    def _refuse_unread_shares(self) -> None:
+        """Refuse shares that nothing asks for where a note is all that older messages leave."""
+        if not _has(self.passes, Note) or any(isinstance(innermost(one), _READING_SHARES) for one in self.passes):
+            return
+        default = Shares()
+        given = [name for name in _OF_LINES if getattr(self.shares, name) != getattr(default, name)]
+        if given:
+            raise ConfigError(
+                f"policy {self.name!r}: `{given[0]}` of `shares` has no effect where `Note` writes what older messages "
+                "leave; give `Note(tail=…, tail_cap=…, state=…)` in `passes`, or begin with the passes of "
+                '`POLICIES["lines"]` (in `foveate.toml`: `base = "lines"`)'
+            )
 
 
 def completed(passes: Iterable[Pass | PlainPass]) -> tuple[Pass | PlainPass, ...]:
@@ -166,49 +188,47 @@ def refuse_reducing(passes: Iterable[Pass | PlainPass]) -> None:
 
 
 _BEFORE_ISOLATION: Final = (Cap, RestorePins, Repair)
+_READING_SHARES: Final = (Isolation, Supersede, Mask, TrimCalls, Fold, Distil, Summarise)
+_OF_LINES: Final = ("tail", "tail_cap", "digests", "users", "answers", "steps", "ledger")
 
 
 def _has(passes: Iterable[Pass | PlainPass], kind: type) -> bool:
     return any(isinstance(innermost(stage), kind) for stage in passes)
 
 
+_LINES: Final = Policy(name="lines", passes=LINE_PASSES, low=0.25, patience=1.0)
 POLICIES: Mapping[str, Policy] = MappingProxyType(
     {
         policy.name: policy
         for policy in (
+            # A story by turn and how the work stands: the budget is used for what is read, not for what is cheapest.
             Policy(name="default"),
-            Policy(name="patient", patience=None),  # the whole budget is used before anything is reduced
-            # Twice the room for what older messages leave: keeps the most, for budgets of 30,000 and more.
-            Policy(name="thorough", patience=None, shares=Shares(digests=0.80)),
+            # Of older messages single lines, chosen for what they name; reduces when the cache's prices ask for it.
+            _LINES,
+            replace(_LINES, name="patient", patience=None),  # the whole budget is used before anything is reduced
+            # Twice the room for what older messages leave.
+            replace(_LINES, name="thorough", patience=None, shares=Shares(digests=0.80)),
             # Large outputs never stand whole: cheapest, and what they held is a recall away.
-            Policy(name="lean", shares=Shares(output=0.05, digests=0.30)),
+            replace(_LINES, name="lean", shares=Shares(output=0.05, digests=0.30)),
             # Down to what is being worked on: requests stay small however large the budget is.
-            Policy(
+            replace(
+                _LINES,
                 name="frugal",
                 low=0.03,
                 shares=Shares(exchanges=2, tail=0.02, tail_cap=0.1, digests=0.06, users=0.03, recall=0.02, output=0.03),
             ),
             # Facts said long ago, in few words: more room for what is recalled, less for names of files.
-            Policy(name="chat", shares=Shares(recall=0.30, tail_cap=0.50, digests=0.30)),
-            # A story by turn and how the work stands: the budget is used for what is read, not for what is cheapest.
-            Policy(
-                name="note",
-                passes=(Cap(), RestorePins(), Repair(), Note(), Truncate(), ShowErrors()),
-                low=0.66,
-                patience=None,
-            ),
-            Policy(name="transparent", passes=isolated(PASSES, Transparent())),
+            replace(_LINES, name="chat", shares=Shares(recall=0.30, tail_cap=0.50, digests=0.30)),
+            replace(_LINES, name="transparent", passes=isolated(LINE_PASSES, Transparent())),
             Policy(
                 name="mask",
                 passes=(Cap(), RestorePins(), Repair(), Supersede(), Mask(), TrimCalls(), Truncate(), ShowErrors()),
                 low=0.6,
-                patience=None,
             ),
             Policy(
                 name="drop",
                 passes=(Cap(), RestorePins(), Repair(), Drop(), Truncate(), ShowErrors()),
                 low=0.6,
-                patience=None,
             ),
         )
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final
@@ -12,7 +12,7 @@ from typing import Final
 from foveate.compiler.policy import Policy
 from foveate.compiler.reduction import Reduced, recorded, run_passes
 from foveate.compiler.requests import ask, ask_beside
-from foveate.compiler.triggers import WORTHWHILE, Decision, Owed, Sizes, owed_tokens
+from foveate.compiler.triggers import FOR_PRICE, WORTHWHILE, Decision, Owed, Sizes, owed_tokens
 from foveate.invariants import KeptTurns
 from foveate.log.events import Body, DiagnosticRecorded
 from foveate.log.items import Item
@@ -86,6 +86,7 @@ class Reducer:
         done to them.
         """
         ctx = self._context(so_far.items, sizes, sizes.room, so_far.rewritten, kept)
+        ctx = replace(ctx, spares_running=decision.trigger in FOR_PRICE)
         draft, records = run_passes(Draft(so_far.items), self.policy.reducing_passes, ctx)
         records = (*so_far.records, *records)
         after = so_far._replace(items=draft.items, records=records)

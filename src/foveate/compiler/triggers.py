@@ -28,6 +28,8 @@ WORTHWHILE: Final[dict[Trigger, float]] = {
     "free": 0.12,
     "pays": 0.12,
 }
+# Asked for by prices, neither by the budget nor by the user.
+FOR_PRICE: Final[frozenset[Trigger]] = frozenset({"free", "pays"})
 _BACK_OFF: Final = 0.12
 _KNOWN_MISS: Final = 0.1
 # What was just reduced is reduced again at a user's wish once it has grown by an eighth.

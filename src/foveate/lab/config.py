@@ -10,9 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from foveate.compiler.policy import PASSES, Policy, isolated, policy_named
+from foveate.compiler.policy import LINE_PASSES, Policy, isolated, policy_named
 from foveate.errors import ConfigError
 from foveate.named_files import read_named_text
+from foveate.note.writing import Note
 from foveate.transforms import Boundary, Drop, ObservationMasking, Transparent
 from foveate.views.draft import Shares
 from foveate.views.passes import Pass, PlainPass, pass_name
@@ -22,7 +23,7 @@ _MOST_BYTES: Final = 1_000_000
 
 _T = TypeVar("_T")
 
-_ALL_PASSES: Final[tuple[Pass | PlainPass, ...]] = (*PASSES, Drop())
+_ALL_PASSES: Final[tuple[Pass | PlainPass, ...]] = (*LINE_PASSES, Note(), Drop())
 _PASSES: Final[Mapping[str, Pass | PlainPass]] = MappingProxyType({pass_name(one): one for one in _ALL_PASSES})
 _ISOLATIONS: Final[Mapping[str, Pass]] = MappingProxyType(
     {"boundary": Boundary(), "masking": ObservationMasking(), "transparent": Transparent()}

@@ -22,15 +22,15 @@ GROUP: Final = "foveate.policies"
 DEFAULT: Final = "foveate"
 
 _OURS: Final = {
-    "foveate": "Foveate as it is: reduces where budget and cache prices ask for it",
+    "foveate": "Foveate as it is: a story by turn and how the work stands, when the budget is used up",
     "default": "the same as foveate",
-    "patient": "as foveate, but only reduces when the budget is used up",
+    "lines": "of older messages single lines, chosen for what they name; reduces where cache prices ask for it",
+    "patient": "as lines, but only reduces when the budget is used up",
     "thorough": "as patient, with twice the room for what older messages leave",
-    "lean": "as foveate, but large outputs are shown by their beginning and end from the first call on",
+    "lean": "as lines, but large outputs are shown by their beginning and end from the first call on",
     "frugal": "as lean, with little room for anything but what is being worked on",
-    "chat": "as foveate, with more room for what is recalled for an input and less for digests",
-    "note": "a story by turn and how the work stands, down to 66 %",
-    "transparent": "as foveate, but finished turns are treated like the running one",
+    "chat": "as lines, with more room for what is recalled for an input and less for digests",
+    "transparent": "as lines, but finished turns are treated like the running one",
     "mask": "masks old tool outputs with references, then truncates, down to 60 %",
     "drop": "drops the oldest exchanges, down to 60 %",
 }

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from foveate.facts.answers import Answer, AnswerSource
 from foveate.facts.user_words import UserWordsBuilder
 from foveate.log.items import Line, LineKind
-from foveate.log.messages import Message, speaker_of
+from foveate.log.messages import Message, Text, speaker_of
 from foveate.log.quoting import quote_claim
 from foveate.note.deeds import Deed, deeds_of, short_path, told
+from foveate.recall.readable import readable
 from foveate.transforms.digest import fitting, head_of
 from foveate.views.draft import Group, PassContext
 from foveate.views.ledger import DECISION
@@ -166,9 +169,14 @@ def fitting_tokens(lines: Iterable[Line], ctx: PassContext) -> int:
 def user_lines(orders: Iterable[int], room: int, ctx: PassContext) -> list[Line]:
     """What the user said in messages, whole sentences, those that bind first, in `room` tokens."""
     builder = UserWordsBuilder()
-    for order in orders:
-        builder.feed(ctx.said(order), order)
     found: list[Line] = []
+    for order in orders:
+        message = ctx.said(order)
+        builder.feed(message, order)
+        attached = _attached(message)
+        if attached:
+            found += fitting([Line(kind="user", text=attached, source=message.id, order=order, part=1)], room, ctx)
+            room -= found[-1].tokens if found and found[-1].order == order else 0
     for said, shown in builder.words().within(room, ctx.count, label=_LABEL):
         message = ctx.said(said.order)
         left_out = max(0, len(said.text) - len(shown)) if shown != said.text else 0
@@ -186,6 +194,14 @@ def user_lines(orders: Iterable[int], room: int, ctx: PassContext) -> list[Line]
             )
         )
     return found
+
+
+def _attached(message: Message) -> str:
+    """What a message of the user has besides words, such as a picture, by its name."""
+    if message.role != "user":
+        return ""
+    parts = tuple(part for part in message.parts if not isinstance(part, Text))
+    return head_of(readable(msgspec.structs.replace(message, parts=parts)), _WORDS) if parts else ""
 
 
 def _unwrapped(text: str) -> str:

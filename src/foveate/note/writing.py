@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
 from foveate.errors import ConfigError
-from foveate.log.items import Item
+from foveate.log.items import Item, Line
 from foveate.note.interest import Interest, interest_of
 from foveate.note.recent import Work, work_of
 from foveate.note.state import state_item
@@ -25,6 +25,8 @@ _RESTART: Final = 0.8
 _GENERATION: Final = 0.15
 _WORDS: Final = 0.6
 _SHORT: Final = 120
+# What a summary stands for: the user's words, values and rules stay beside it.
+_SUMMARIZED: Final = frozenset({"step", "words", "answer", "summary"})
 
 
 class _Division(NamedTuple):
@@ -85,10 +87,13 @@ class Note:
         room = max(ctx.low - fixed, (ctx.limit - fixed) // 2)
         large = int(room * _LARGE)
         start = tail_from(found, int(room * self.tail), int(room * self.tail_cap), large, ctx)
+        whole = _running_from(found, ctx) if ctx.spares_running else len(found)
+        start = min(start, whole)
         tail: list[Item] = []
         for index in range(start, len(found)):
             most = large if index < len(found) - 1 else level(found[index], int(room * _NEWEST))
-            tail += [shortened(item, most, interest, ctx) for item in found[index].items]
+            own = found[index].items
+            tail += own if index >= whole else [shortened(item, most, interest, ctx) for item in own]
         before = found[:start]
         gone = frozenset(group.id for group in before if not group.head.is_digest and not _stays(group, ctx))
         if gone:
@@ -134,6 +139,11 @@ class Note:
 def _is_story(item: Item) -> bool:
     """Whether an item stands for older messages; a summary beside the instructions has a place of its own."""
     return item.is_digest and item.message.role != "system"
+
+
+def _running_from(found: Sequence[Group], ctx: PassContext) -> int:
+    """The number of the group that the running turn begins with."""
+    return next((at for at, group in enumerate(found) if group.head.id == ctx.newest_input), len(found))
 
 
 def _items(found: Sequence[Group]) -> list[Item]:
@@ -241,8 +251,14 @@ def _story(run: _Run, room: int, work: Work, number: int, ctx: PassContext) -> I
         if line.kind != "error" and not (line.kind in ("user", "value") and line.order in told)
     ]
     room -= sum(line.tokens for line in words)
-    chosen = chosen_lines([*earlier, *values, *story_lines(run.groups, ctx)], room, ctx)
-    return digest_item([*words, *chosen], covers, ctx, id=f"r{ctx.number}.{number}", by="note")
+    lines = [*earlier, *values, *story_lines(run.groups, ctx)]
+    summary = ctx.timeline.summary
+    if summary is not None and summary.through == covers[-1][1]:
+        # A summarizer wrote for exactly this stretch: that stands for what was done and answered.
+        words.append(Line(kind="summary", text=summary.text, order=covers[0][0]))
+        room -= ctx.count(summary.text)
+        lines = [line for line in lines if line.kind not in _SUMMARIZED]
+    return digest_item([*words, *chosen_lines(lines, room, ctx)], covers, ctx, id=f"r{ctx.number}.{number}", by="note")
 
 
 def _is_covered(order: int, covers: Sequence[tuple[int, int]]) -> bool:

@@ -128,6 +128,8 @@ class PassContext:
     kept: frozenset[str] = frozenset()
     shares: Shares = field(default_factory=Shares)
     running: str | None = None
+    # Whether prices alone ask for a reduction: then the running turn is none of what it may take away.
+    spares_running: bool = False
     recall_tool: str | None = None
 
     def part(self, share: float) -> int:
