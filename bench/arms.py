@@ -7,7 +7,7 @@ from functools import partial
 from bench.messages import Message, texts
 from bench.outcome import ArmInfo
 from bench.tokens import count, message_tokens, request_tokens
-from foveate.compiler.policy import POLICIES, Policy
+from foveate.compiler.policy import POLICIES
 from foveate.lab.baselines import LOW_MARK, UNMASKED
 from foveate.lab.contestants import Contestant, Feed, Made, Opening, Step
 from foveate.lab.exchanges import Window
@@ -77,6 +77,7 @@ OWN = (
 )
 SETTINGS = (
     contestant("foveate"),
+    replace(contestant("lines"), name="foveate-lines"),
     replace(contestant("patient"), name="foveate-patient"),
     replace(contestant("thorough"), name="foveate-thorough"),
     replace(contestant("lean"), name="foveate-lean"),
@@ -84,8 +85,10 @@ SETTINGS = (
     Contestant(
         name="foveate-capped",
         kind="policy",
-        description="`Policy(shares=Shares(output=0.1, digests=0.3))`: between `default` and `lean`",
-        start=partial(start_policy, Policy(name="capped", shares=Shares(output=0.1, digests=0.3))),
+        description="`lines` with `Shares(output=0.1, digests=0.3)`: between `lines` and `lean`",
+        start=partial(
+            start_policy, replace(POLICIES["lines"], name="capped", shares=Shares(output=0.1, digests=0.3))
+        ),
     ),
     _part("foveate-half", 0.5),
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from foveate.compiler.fates import MessageFate, Placements, RequestFates
+from foveate.compiler.fullness import fullness
 from foveate.errors import UnknownReferenceError
 from foveate.log.events import (
     AccessRecorded,
@@ -114,6 +115,8 @@ class Explanation:
     unrecorded: tuple[str, ...] = ()
     # Why nothing was reduced, though a trigger asked for it: the passes made nothing better of the items.
     declined: str | None = None
+    # Why the request takes as much of its budget as it does, in one line.
+    fullness: str = ""
 
     def why(self, message_id: str) -> str:
         """In one sentence, what became of a message."""
@@ -179,7 +182,14 @@ def explained(view: CompiledContext) -> Explanation:
         cache_marks=_cache_marks(view),
         unrecorded=view.unrecorded,
         declined=view.declined,
+        fullness=_fullness(view, bodies),
     )
+
+
+def _fullness(view: CompiledContext, bodies: Iterable[Body]) -> str:
+    if view.state.override is not None:
+        return ""
+    return fullness(view.tokens, view.budget.limit if view.budget is not None else None, view.number, bodies)
 
 
 def _cache_marks(view: CompiledContext) -> tuple[str, ...]:

@@ -74,6 +74,8 @@ def _summary(explanation: Explanation) -> Text:
         lines.append(f"not reduced ({explanation.trigger}): {explanation.declined}")
     elif explanation.trigger:
         lines.append(f"reduced ({explanation.trigger}): {explanation.reason}")
+    if explanation.budget is not None and explanation.fullness:
+        lines.append(explanation.fullness)
     if explanation.corrected is not None and explanation.corrected > explanation.used:
         lines.append(f"the provider will probably count {explanation.corrected:,} tokens")
     if explanation.cache_marks:

@@ -28,12 +28,17 @@ def tail_from(found: Sequence[Group], wanted: int, cap: int, large: int, ctx: Pa
         group = found[index]
         if group.head.is_digest:
             break
-        size = sum(min(item.tokens, large) if item.message.role == "tool" else item.tokens for item in group.items)
+        size = size_in_tail(group, large)
         enough = tokens >= wanted or tokens + size > cap
         if tokens and enough and group.head.anchor != ctx.newest_input:
             break
         start, tokens = index, tokens + size
     return start
+
+
+def size_in_tail(group: Group, large: int) -> int:
+    """The tokens of a group whose outputs are cut to what a large one may take."""
+    return sum(min(item.tokens, large) if item.message.role == "tool" else item.tokens for item in group.items)
 
 
 def level(group: Group, room: int) -> int:

@@ -12,7 +12,7 @@ from foveate.note.interest import Interest, interest_of
 from foveate.note.recent import Work, work_of
 from foveate.note.state import state_item
 from foveate.note.story import chosen_lines, fitting_tokens, story_lines, user_lines, value_lines
-from foveate.note.tail import level, shortened, tail_from
+from foveate.note.tail import level, shortened, size_in_tail, tail_from
 from foveate.transforms.digest import digest_item, merged, state_of
 from foveate.views.draft import Draft, Group, PassContext, groups
 
@@ -78,15 +78,26 @@ class Note:
         division = self._divided(draft, interest, ctx)
         if not any(group.id in division.gone and group.head.fate != "recalled" for group in division.before):
             return draft.with_items([*_items(division.before), *division.tail])
-        return draft.with_items(self._written(division, interest, work_of(ctx), ctx))
+        work = work_of(ctx)
+        written = self._written(division, interest, work, ctx)
+        free = ctx.low - sum(item.tokens for item in written)
+        if division.before[-1].id in division.gone and free > division.before[-1].tokens:
+            # The note needs less than its part: then more stays as it was said.
+            longer = self._divided(draft, interest, ctx, more=free)
+            written = self._written(longer, interest, work, ctx) if longer.gone else written
+        return draft.with_items(written)
 
-    def _divided(self, draft: Draft, interest: Interest, ctx: PassContext) -> _Division:
+    def _divided(self, draft: Draft, interest: Interest, ctx: PassContext, more: int = 0) -> _Division:
         found = list(groups(draft.items))
         fixed = sum(group.tokens for group in found if _stays(group, ctx) and not group.head.is_digest)
         # Where instructions take most of the budget, the mark leaves nothing; then half of what there is.
         room = max(ctx.low - fixed, (ctx.limit - fixed) // 2)
         large = int(room * _LARGE)
-        start = tail_from(found, int(room * self.tail), int(room * self.tail_cap), large, ctx)
+        wanted, cap = int(room * self.tail), int(room * self.tail_cap)
+        if more:
+            first = tail_from(found, wanted, cap, large, ctx)
+            wanted = cap = sum(size_in_tail(group, large) for group in found[first:]) + more
+        start = tail_from(found, wanted, cap, large, ctx)
         whole = _running_from(found, ctx) if ctx.spares_running else len(found)
         start = min(start, whole)
         tail: list[Item] = []
