@@ -38,7 +38,7 @@ def test_the_last_turns_stay_as_they_were_said(policy: str) -> None:
 
 def test_without_it_they_are_reduced_like_all_others() -> None:
     """It is the option that keeps them."""
-    found = fates(session_of(TALK, budget=8_000).compile())
+    found = fates(session_of(TALK, budget=8_000, policy="lines").compile())
     assert "verbatim" not in {found[f"m{number}"] for number in range(62, 70)}
 
 

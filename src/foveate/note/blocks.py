@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 from collections import Counter
@@ -23,10 +24,12 @@ _BEGINS: Final = re.compile(
 _EVERYWHERE: Final = 0.25
 # Of what a block is worth for what stands beside it; of the best one, what another must be worth to be shown.
 _NEAR: Final = 0.4
-_LEAST_WORTH: Final = 0.1
+_LEAST_WORTH: Final = 0.03
+# Of the room: when so much of a text is shown, its other blocks are worth half.
+_FAIR: Final = 0.4
 # A longer block is worth less for its size, but not in proportion: stretches read better than scraps.
 _DENSITY: Final = 0.6
-_MISSES: Final = 40
+_MISSES: Final = 60
 # In characters: a token, and what the mark and the end of a line take.
 _TOKEN: Final = 3.4
 _LINE: Final = 4
@@ -97,23 +100,30 @@ def choose_blocks(
     valued: Sequence[Valued], interest: Interest, room: int, count: Callable[[str], int], *, around: int = 12
 ) -> list[Block]:
     """The blocks that say most of what is of interest in `room` tokens; `around` is what a label takes."""
-    worths = _worths(valued, interest)
-    ranked = sorted(
-        ((worth / math.pow(one.size / _TOKEN + around, _DENSITY), at) for at, (one, worth) in enumerate(worths)),
-        key=lambda pair: (-pair[0], pair[1]),
-    )
-    least = _LEAST_WORTH * ranked[0][0] if ranked else 0.0
+    density = [worth / math.pow(one.size / _TOKEN + around, _DENSITY) for one, worth in _worths(valued, interest)]
+    waiting = [(-value, at) for at, value in enumerate(density) if value > 0]
+    heapq.heapify(waiting)
+    least = _LEAST_WORTH * -waiting[0][0] if waiting else 0.0
+    fair = max(1.0, _FAIR * room)
+    taken = Counter[int]()
     chosen: set[int] = set()
     misses = 0
-    for value, index in ranked:
-        if value <= 0 or value < least or misses > _MISSES:
-            break
+    while waiting and misses <= _MISSES:
+        value, index = heapq.heappop(waiting)
+        block = valued[index].block
+        # A text of which much is shown already is worth less than one that nothing is known of.
+        now = density[index] / (1.0 + taken[block.text] / fair)
+        if now < least:
+            continue
+        if waiting and now < -waiting[0][0] and now < -value:
+            heapq.heappush(waiting, (-now, index))
+            continue
         beside = any(at in chosen and _adjoin(valued, index, at) for at in (index - 1, index + 1))
-        lines = valued[index].block.lines
-        cost = count("\n".join(lines)) + len(lines) + (0 if beside else around)
+        cost = count("\n".join(block.lines)) + len(block.lines) + (0 if beside else around)
         if cost <= room:
             room -= cost
             chosen.add(index)
+            taken[block.text] += cost
         else:
             misses += 1
     return [valued[index].block for index in sorted(chosen)]

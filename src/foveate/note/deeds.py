@@ -37,6 +37,9 @@ _COMMAND: Final = 110
 _LOOKED: Final = 70
 _SAID: Final = 160
 _PATH: Final = 40
+# In characters: of a changed line what is shown, and more than a bracket.
+_LINE: Final = 60
+_TELLING: Final = 3
 _MOST_COMMAND: Final = 4_000
 _COMMIT: Final = re.compile(r"^\[([^\]\n]{1,80} )?([0-9a-f]{7,40})\] (.{1,200})$", re.MULTILINE)
 _LEADING: Final = re.compile(r"\s{0,9}cd \S{1,200} && ")
@@ -49,20 +52,22 @@ _ELSEWHERE: Final = re.compile(
 )
 _CHANGES: Final[tuple[tuple[type, DeedKind], ...]] = (
     (WriteFile, "wrote"),
-    (EditText, "edited"),
     (InsertLines, "edited"),
-    (SubstituteLines, "edited"),
     (DeleteLines, "edited"),
     (DeleteFile, "deleted"),
 )
 
 
 class Deed(NamedTuple):
-    """One thing that was done; `what` is a path or a command, `outcome` how it ended, in words of ours and quotes."""
+    """One thing that was done; `what` is a path or a command, `outcome` how it ended, in words of ours and quotes.
+
+    `change` says of a file that was edited which lines came and went.
+    """
 
     kind: DeedKind
     what: str
     outcome: str = ""
+    change: str = ""
 
     @property
     def is_look(self) -> bool:
@@ -127,13 +132,35 @@ def _changes(action: Action) -> Iterator[Deed]:
     match action:
         case PatchFile(patch=patch):
             kind: DeedKind = "deleted" if patch.kind == "delete" else "wrote" if patch.kind == "add" else "edited"
-            yield Deed(kind, patch.path)
+            old = [line for hunk in patch.hunks for line in hunk.old]
+            new = [line for hunk in patch.hunks for line in hunk.new]
+            yield Deed(kind, patch.path, change=_changed(old, new))
+        case EditText(path=path, old=before, new=after):
+            yield Deed("edited", path, change=_changed(before.split("\n"), after.split("\n")))
+        case WriteFile(path=path, text=text, append=False):
+            yield Deed("wrote", path, change=f"{len(text.splitlines())} lines")
+        case SubstituteLines(path=path, old=before, new=after):
+            yield Deed("edited", path, change=_changed([before], [after]))
         case MoveFile(path=path, target=target):
             yield Deed("moved", f"{path} to {target}")
         case _:
             for type_, kind in _CHANGES:
                 if isinstance(action, type_):
                     yield Deed(kind, str(getattr(action, "path", "")))
+
+
+def _changed(old: Sequence[str], new: Sequence[str]) -> str:
+    """Which lines an edit took away and put in, the first of each that says something."""
+    before, after = set(old), set(new)
+    gone = [line.strip() for line in old if line not in after and line.strip()]
+    come = [line.strip() for line in new if line not in before and line.strip()]
+    first, then = (next((one for one in lines if len(one) > _TELLING), "") for lines in (gone, come))
+    shown = " → ".join(quote_claim(_clip(one, _LINE)) for one in (first, then) if one)
+    if not gone:
+        return f"+{len(come)}: {shown}" if shown else ""
+    if not come:
+        return f"-{len(gone)}: {shown}" if shown else ""
+    return f"-{len(gone)} +{len(come)}: {shown}" if max(len(gone), len(come)) > 1 else shown
 
 
 def _read(action: ShowLines) -> Deed:
@@ -183,7 +210,7 @@ _VERBS: Final[dict[DeedKind, str]] = {"called": "", "looked": "looked: "}
 
 def told(deeds: Sequence[Deed]) -> Iterator[str]:
     """Deeds as phrases: what was done alike one after the other is one of them."""
-    for kind, what, outcome in _merged(deeds):
+    for kind, what, outcome, _ in _merged(deeds):
         verb = _VERBS.get(kind, f"{kind} ")
         yield f"{verb}{what} → {outcome}" if outcome else f"{verb}{what}"
 
@@ -192,7 +219,7 @@ def _merged(deeds: Iterable[Deed]) -> list[Deed]:
     found: list[Deed] = []
     names: list[str] = []
     for deed in deeds:
-        what = flatten_text(deed.what)
+        what = flatten_text(f"{deed.what} ({deed.change})" if deed.change else deed.what)
         last = found[-1] if found else None
         if last is not None and last.kind == deed.kind and last.outcome == deed.outcome and deed.kind != "ran":
             if what not in names:
@@ -200,5 +227,5 @@ def _merged(deeds: Iterable[Deed]) -> list[Deed]:
             found[-1] = last._replace(what=", ".join(names))
         else:
             names = [what]
-            found.append(deed._replace(what=what))
+            found.append(deed._replace(what=what, change=""))
     return found

@@ -21,6 +21,8 @@ _QUOTED: Final = re.compile(r"`([^`\n]{2,120})`")
 _NAME: Final = 4.0
 _LOOKED_AT: Final = 32
 _HALF_LIFE: Final = 3.0
+# A request counts as much as a step of so many messages ago.
+_AS_OLD: Final = 5
 _MAX_TEXT: Final = 20_000
 _PROSE: Final = word_set("""
     and are but can could did does done for from had has have how into its just let more must need next not now off one
@@ -55,7 +57,7 @@ def interest_of(ctx: PassContext) -> Interest:
     """What the agent is at: its last steps, and the newest input."""
     weights: dict[str, float] = {}
     places: dict[str, set[int]] = {}
-    for age, message in enumerate(_latest(ctx)):
+    for age, message in (*enumerate(_latest(ctx)), *((_AS_OLD, one) for one in _inputs(ctx))):
         fade = math.exp2(-age / _HALF_LIFE)
         found = _named(message)
         total = math.sqrt(sum(found.values()) or 1.0)
@@ -64,6 +66,16 @@ def interest_of(ctx: PassContext) -> Interest:
         for path, line in _places(message):
             places.setdefault(path, set()).add(line)
     return Interest(weights, {path: frozenset(lines) for path, lines in places.items()})
+
+
+def _inputs(ctx: PassContext) -> Iterable[Message]:
+    """What was asked for: of long work, the newest steps do not say it."""
+    timeline = ctx.timeline
+    asked = dict.fromkeys(one for one in (timeline.newest_input, timeline.first_input) if one is not None)
+    for one in asked:
+        order = timeline.position(one)
+        if order is not None and order < timeline.message_count - _LOOKED_AT:
+            yield ctx.said(order)
 
 
 def _latest(ctx: PassContext) -> Iterable[Message]:

@@ -26,6 +26,9 @@ _LABEL: Final = 8
 _WORTH: Final[Mapping[AnswerSource, int]] = {"outside": 0, "program": 2, "look": 3}
 _REFUSED: Final = 1
 _ANSWER: Final = 700
+# Where there is room: of a text, and of what was done in one line.
+_LONG_ANSWER: Final = 2_000
+_LONG_WORDS: Final = 700
 _VALUES: Final = 0.6
 _ANSWERS: Final = 0.35
 _WORDS: Final = 260
@@ -51,15 +54,15 @@ _TELLING: Final = re.compile(
 )
 
 
-def story_lines(run: Iterable[Group], ctx: PassContext) -> Iterator[Line]:
-    """What a stretch of the past leaves."""
+def story_lines(run: Iterable[Group], ctx: PassContext, *, at_length: bool = False) -> Iterator[Line]:
+    """What a stretch of the past leaves; `at_length` with more of each text, and with what edits changed."""
     done: list[tuple[Message, int, list[Deed]]] = []
     for group in run:
         head = group.head
         message = ctx.said(head.order)
         if head.message.meta.kind == "recall":
             continue
-        words = _spoken(message, head.order)
+        words = _spoken(message, head.order, at_length=at_length)
         if words is not None or not message.calls:
             yield from _told(done)
             done = []
@@ -73,13 +76,18 @@ def story_lines(run: Iterable[Group], ctx: PassContext) -> Iterator[Line]:
             }
             calls = head.message.calls or message.calls
             deeds = [
-                deed._replace(what=short_path(deed.what)) if deed.kind in _OF_FILES else deed
+                _shortened(deed, at_length=at_length)
                 for call in calls
                 if not message.meta.plan
                 for deed in deeds_of(call, message, results.get(call.id))
             ]
             done.append((message, head.order, deeds))
     yield from _told(done)
+
+
+def _shortened(deed: Deed, *, at_length: bool) -> Deed:
+    what = short_path(deed.what) if deed.kind in _OF_FILES else deed.what
+    return deed._replace(what=what, change=deed.change if at_length else "")
 
 
 def _told(done: Sequence[tuple[Message, int, list[Deed]]]) -> Iterator[Line]:
@@ -108,7 +116,7 @@ def _deed_line(span: Sequence[tuple[Message, int]], deeds: Sequence[Deed], *, is
     return Line(kind="step", text=until + text, source=first.id, order=order, part=_LOOKED if is_look else 0)
 
 
-def _spoken(message: Message, order: int) -> Line | None:
+def _spoken(message: Message, order: int, *, at_length: bool) -> Line | None:
     text = message.text.strip()
     if not text:
         return None
@@ -116,8 +124,9 @@ def _spoken(message: Message, order: int) -> Line | None:
         # What the user said is chosen from all of it at once.
         return None
     if message.calls:
-        return _line("words", text, _WORDS, message, order) if not _announces(text) else None
-    return _line("answer", text, _ANSWER, message, order)
+        most = _LONG_WORDS if at_length else _WORDS
+        return _line("words", text, most, message, order) if not _announces(text) else None
+    return _line("answer", text, _LONG_ANSWER if at_length else _ANSWER, message, order)
 
 
 def _announces(text: str) -> bool:

@@ -14,12 +14,18 @@ from foveate.note.state import state_item
 from foveate.note.story import chosen_lines, fitting_tokens, story_lines, user_lines, value_lines
 from foveate.note.tail import level, shortened, size_in_tail, tail_from
 from foveate.transforms.digest import digest_item, merged, state_of
+from foveate.transforms.truncate import reserve
 from foveate.views.draft import Draft, Group, PassContext, groups
 
 # Of the room that tail and note have together: what an output in the tail may take, and one that is new.
 _LARGE: Final = 0.3
 _NEWEST: Final = 0.6
 _LEAST: Final = 0.12
+# Of what instructions leave: what messages come down to, where these take little of the budget and where nearly all.
+_HALF: Final = 0.5
+_MOST: Final = 0.9
+# In tokens: in less room what was done and how it ended says more than how things stand.
+_STATE_NEEDS: Final = 240
 # Of the room that stories have: what one that takes the place of all may take, and what a further one needs.
 _RESTART: Final = 0.8
 _GENERATION: Final = 0.15
@@ -62,7 +68,7 @@ class Note:
 
     tail: float = 0.46
     tail_cap: float = 0.76
-    state: float = 0.55
+    state: float = 0.7
     name: str = "note"
     recipe_name: ClassVar[str] = "note@1"
     runs_on: ClassVar[str] = "reduction"
@@ -90,8 +96,9 @@ class Note:
     def _divided(self, draft: Draft, interest: Interest, ctx: PassContext, more: int = 0) -> _Division:
         found = list(groups(draft.items))
         fixed = sum(group.tokens for group in found if _stays(group, ctx) and not group.head.is_digest)
-        # Where instructions take most of the budget, the mark leaves nothing; then half of what there is.
-        room = max(ctx.low - fixed, (ctx.limit - fixed) // 2)
+        # Where instructions take most of the budget, the mark leaves nothing; then most of what there is.
+        spare = ctx.limit - fixed
+        room = max(ctx.low - fixed, int(spare * (_HALF + (_MOST - _HALF) * min(1.0, fixed / max(1, ctx.limit)))))
         large = int(room * _LARGE)
         wanted, cap = int(room * self.tail), int(room * self.tail_cap)
         if more:
@@ -112,7 +119,9 @@ class Note:
             before = [group for group in before if state_of(group.head.lines) is None]
         taken = sum(item.tokens for item in tail)
         taken += sum(group.tokens for group in before if group.id not in gone and not group.head.is_digest)
-        return _Division(before, gone, tail, max(fixed + room - taken, int(ctx.limit * _LEAST)))
+        # The least that a note may take is no more than there is room for.
+        least = min(int(ctx.limit * _LEAST), ctx.limit - reserve(ctx.limit, len(ctx.ledger.open_errors)) - taken)
+        return _Division(before, gone, tail, max(fixed + room - taken, least))
 
     def _written(self, division: _Division, interest: Interest, work: Work, ctx: PassContext) -> list[Item]:
         gone = [group for group in division.before if group.id in division.gone]
@@ -124,11 +133,13 @@ class Note:
             *(span[1] for item in stories for span in item.covers),
             0,
         )
-        need = fitting_tokens(list(story_lines(gone, ctx)), ctx) + _words_need(gone)
+        need = fitting_tokens(list(story_lines(gone, ctx, at_length=True)), ctx) + _words_need(gone)
         share = int(division.room * (1 - self.state))
         # What the story does not need is for the state, and what the state does not need is for the story.
         least = min(standing + need, max(share, standing + int(share * _GENERATION)))
-        state = state_item([*whole, *division.tail], work, last, interest, division.room - least, ctx)
+        state = None
+        if division.room >= _STATE_NEEDS:
+            state = state_item([*whole, *division.tail], work, last, interest, division.room - least, ctx)
         room = division.room - (state.tokens if state is not None else 0)
         written: list[Item] = []
         number = 0
@@ -253,16 +264,19 @@ def _story(run: _Run, room: int, work: Work, number: int, ctx: PassContext) -> I
     ctx.timeline.prefetch(orders)
     words = user_lines(orders, int(room * _WORDS), ctx)
     values = [line for line in value_lines(work.answers) if _is_covered(line.order, covers)]
-    told = {*orders, *(line.order for line in values)}
+    known = {*orders, *(line.order for line in values)}
     # Older words and values are known by the stories that they stood in; what is open is said where the work stands.
     earlier = [
         line
         for item in run.old
         for line in item.lines
-        if line.kind != "error" and not (line.kind in ("user", "value") and line.order in told)
+        if line.kind != "error" and not (line.kind in ("user", "value") and line.order in known)
     ]
     room -= sum(line.tokens for line in words)
-    lines = [*earlier, *values, *story_lines(run.groups, ctx)]
+    told = list(story_lines(run.groups, ctx, at_length=True))
+    if fitting_tokens([*earlier, *values, *told], ctx) > room:
+        told = list(story_lines(run.groups, ctx))
+    lines = [*earlier, *values, *told]
     summary = ctx.timeline.summary
     if summary is not None and summary.through == covers[-1][1]:
         # A summarizer wrote for exactly this stretch: that stands for what was done and answered.
