@@ -86,9 +86,7 @@ SETTINGS = (
         name="foveate-capped",
         kind="policy",
         description="`lines` with `Shares(output=0.1, digests=0.3)`: between `lines` and `lean`",
-        start=partial(
-            start_policy, replace(POLICIES["lines"], name="capped", shares=Shares(output=0.1, digests=0.3))
-        ),
+        start=partial(start_policy, replace(POLICIES["lines"], name="capped", shares=Shares(output=0.1, digests=0.3))),
     ),
     _part("foveate-half", 0.5),
 )

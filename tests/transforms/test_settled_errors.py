@@ -19,7 +19,7 @@ def folded_session(policy: str = "default") -> Session:
     return session
 
 
-@pytest.mark.parametrize("policy", ["default", "note", "drop", "chat"])
+@pytest.mark.parametrize("policy", ["default", "lines", "drop", "chat"])
 def test_a_settled_error_is_said_to_be_before_the_next_input(policy: str) -> None:
     """As an append: all that was sent stands before it, byte for byte."""
     session = folded_session(policy)
@@ -38,15 +38,16 @@ def test_a_settled_error_is_said_to_be_before_the_next_input(policy: str) -> Non
     assert session.compile().to("text").count("settled: the error m3") <= 1
 
 
-def test_a_settled_error_is_said_to_be_in_the_next_rewrite() -> None:
+@pytest.mark.parametrize("policy", ["default", "lines"])
+def test_a_settled_error_is_said_to_be_in_the_next_rewrite(policy: str) -> None:
     """Within a turn: the older digest keeps its bytes, and the new one knows better."""
-    session = folded_session()
+    session = folded_session(policy)
     digest = next(item for item in session.compile().items if item.is_digest)
     session.extend([*PASSED, *reading(12, first=12)])
     view = session.compile()
 
     assert view.decision is not None
-    if digest in view.items:
+    if digest in view.items and "open error m3" in digest.message.text:
         newest = [item for item in view.items if item.is_digest][-1]
         assert newest != digest
         assert [(line.kind, line.source) for line in newest.lines if line.kind == "settled"] == [("settled", "m3")]

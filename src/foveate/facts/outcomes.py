@@ -100,6 +100,11 @@ def command_outcome(command: str, message: Message) -> CommandOutcome:
     return judged(command, output.text[:_MAX_TEXT], code, has_failed=has_failed)
 
 
+def has_effect(command: str) -> bool:
+    """Whether a command does more than look, as far as it can be read."""
+    return any(map(_has_effect, _programs(parse_command_line(command) or ())))
+
+
 def judged(command: str, text: str, code: int | None, *, has_failed: bool = False) -> CommandOutcome:
     """How a command ended, by its output and its exit status."""
     commands = parse_command_line(command)

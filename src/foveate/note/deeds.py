@@ -22,7 +22,7 @@ from foveate.facts.actions import (
     SubstituteLines,
     WriteFile,
 )
-from foveate.facts.outcomes import CommandOutcome, command_outcome
+from foveate.facts.outcomes import CommandOutcome, command_outcome, has_effect
 from foveate.facts.shell_actions import shell_actions
 from foveate.facts.shell_words import command_of
 from foveate.facts.tool_actions import tool_actions
@@ -43,13 +43,6 @@ _TELLING: Final = 3
 _MOST_COMMAND: Final = 4_000
 _COMMIT: Final = re.compile(r"^\[([^\]\n]{1,80} )?([0-9a-f]{7,40})\] (.{1,200})$", re.MULTILINE)
 _LEADING: Final = re.compile(r"\s{0,9}cd \S{1,200} && ")
-# What changes no file here, but something elsewhere.
-_ELSEWHERE: Final = re.compile(
-    r"\bgit (?:push|fetch|clone|tag|remote (?:add|set-url))\b|"
-    r"\bgh \w+ (?:create|merge|edit|close|comment|review|delete|rerun|upload)\b|"
-    r"\bcurl\b[^|;]{0,400}(?:-X ?(?:POST|PUT|PATCH|DELETE)|--data|-d )|"
-    r"\b(?:kubectl|helm|docker|terraform|aws|gcloud|az|flyctl|heroku) \w+|\b(?:npm|cargo|twine|uv) (?:publish|upload)\b"
-)
 _CHANGES: Final[tuple[tuple[type, DeedKind], ...]] = (
     (WriteFile, "wrote"),
     (InsertLines, "edited"),
@@ -118,7 +111,7 @@ def _shell_deeds(command: str, result: Message | None) -> Iterator[Deed]:
         yield from (deed._replace(outcome=ended if ended.startswith("failed") else "") for deed in changes)
         return
     reads = [_read(action) for action in actions if isinstance(action, ShowLines)]
-    ran = ran or _ELSEWHERE.search(command) is not None
+    ran = ran or has_effect(command)
     if ran or any(isinstance(action, ShowDiff) for action in actions):
         yield Deed("ran", _short(command, _COMMAND), ended)
     elif reads and not (outcome is not None and outcome.kind == "failed"):

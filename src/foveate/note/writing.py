@@ -68,7 +68,7 @@ class Note:
 
     tail: float = 0.46
     tail_cap: float = 0.76
-    state: float = 0.7
+    state: float = 0.55
     name: str = "note"
     recipe_name: ClassVar[str] = "note@1"
     runs_on: ClassVar[str] = "reduction"
@@ -87,7 +87,10 @@ class Note:
         work = work_of(ctx)
         written = self._written(division, interest, work, ctx)
         free = ctx.low - sum(item.tokens for item in written)
-        if division.before[-1].id in division.gone and free > division.before[-1].tokens:
+        next_up = division.before[-1]
+        # A summary was written for just this stretch.
+        fixed = any(line.kind == "summary" for item in written for line in item.lines if item.reduction == ctx.number)
+        if next_up.id in division.gone and free > next_up.tokens and not fixed:
             # The note needs less than its part: then more stays as it was said.
             longer = self._divided(draft, interest, ctx, more=free)
             written = self._written(longer, interest, work, ctx) if longer.gone else written
@@ -119,9 +122,9 @@ class Note:
             before = [group for group in before if state_of(group.head.lines) is None]
         taken = sum(item.tokens for item in tail)
         taken += sum(group.tokens for group in before if group.id not in gone and not group.head.is_digest)
-        # The least that a note may take is no more than there is room for.
-        least = min(int(ctx.limit * _LEAST), ctx.limit - reserve(ctx.limit, len(ctx.ledger.open_errors)) - taken)
-        return _Division(before, gone, tail, max(fixed + room - taken, least))
+        # No more than there is room for; a tail that does not fit by itself will be cut short, the note not with it.
+        least, left = int(ctx.limit * _LEAST), ctx.limit - reserve(ctx.limit, len(ctx.ledger.open_errors)) - taken
+        return _Division(before, gone, tail, max(fixed + room - taken, least if left < 0 else min(least, left)))
 
     def _written(self, division: _Division, interest: Interest, work: Work, ctx: PassContext) -> list[Item]:
         gone = [group for group in division.before if group.id in division.gone]
@@ -133,7 +136,7 @@ class Note:
             *(span[1] for item in stories for span in item.covers),
             0,
         )
-        need = fitting_tokens(list(story_lines(gone, ctx, at_length=True)), ctx) + _words_need(gone)
+        need = fitting_tokens(list(story_lines(gone, ctx)), ctx) + _words_need(gone)
         share = int(division.room * (1 - self.state))
         # What the story does not need is for the state, and what the state does not need is for the story.
         least = min(standing + need, max(share, standing + int(share * _GENERATION)))
