@@ -158,7 +158,7 @@ class _Uncounted:
         """No tokens."""
         return 0
 
-    def count_many(self, texts: Sequence[str], /) -> list[int]:
+    def count_many(self, texts: Sequence[str]) -> list[int]:
         """No tokens, for each."""
         return [0] * len(texts)
 
