@@ -7,14 +7,14 @@ from functools import partial
 from bench.messages import Message, texts
 from bench.outcome import ArmInfo
 from bench.tokens import count, message_tokens, request_tokens
-from foveate.compiler.policy import POLICIES
+from foveate.compile.draft import Shares
+from foveate.compile.policy import POLICIES
 from foveate.lab.baselines import LOW_MARK, UNMASKED
 from foveate.lab.contestants import Contestant, Feed, Made, Opening, Step
 from foveate.lab.exchanges import Window
 from foveate.lab.policies import contestant
 from foveate.lab.references import candidates
 from foveate.lab.sessions import start_policy
-from foveate.views.draft import Shares
 
 DUMP_SHARE = 0.15
 

@@ -17,7 +17,7 @@ from foveate.agents.driver import Driver
 from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Endless
 from foveate.chat.finding import TemplateFolders
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.integrations.llama_cpp import start
 from foveate.integrations.pydantic_ai import local_model_driver
 from foveate.log.events import UsageReported

@@ -25,11 +25,11 @@ from foveate.budget.profiles import DEFAULT_RULES
 from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Endless
 from foveate.chat.finding import TemplateFolders
+from foveate.compile.passes.compose import HEADING
 from foveate.lab.prefix import shared_prefix
 from foveate.session import Session
 from foveate.session.transcript import transcript_text
 from foveate.store import Store
-from foveate.transforms.compose import HEADING
 from foveate.wire.format import Request
 from foveate.wire.formats import FORMATS
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bench.code_state import recorded_paths, recorded_sessions
 from bench.material import split_of
+from foveate.compile.ledger import LedgerBuilder
 from foveate.facts.errors import OpenErrors
-from foveate.views.ledger import LedgerBuilder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

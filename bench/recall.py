@@ -29,7 +29,7 @@ from bench.selection import Bm25, Passages, Recency, Selection
 from bench.stamp import stamp
 from bench.talks import generated_talks
 from bench.tokens import message_tokens, request_tokens
-from foveate.compiler.policy import Policy, policy_named
+from foveate.compile.policy import Policy, policy_named
 from foveate.errors import BudgetError
 from foveate.lab.contestants import Opening, Step
 from foveate.lab.sessions import start_policy

@@ -6,8 +6,8 @@ uv run python examples/own_pass.py
 import json
 
 import foveate
+from foveate.compile.passes.placeholders import with_result
 from foveate.log.items import Item
-from foveate.transforms.placeholders import with_result
 
 
 @foveate.reducing_pass

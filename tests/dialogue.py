@@ -10,10 +10,10 @@ import msgspec
 
 from foveate import Session
 from foveate.budget.tokens import SplintrCounter
+from foveate.compile.draft import Draft, PassContext, Shares
+from foveate.compile.timeline import Projector
 from foveate.log.items import Item
 from foveate.log.messages import Message
-from foveate.views.draft import Draft, PassContext, Shares
-from foveate.views.timeline import Projector
 
 COUNTER = SplintrCounter()
 WORDS = "the quick brown fox jumps over the lazy dog while nobody minds "

@@ -6,10 +6,13 @@ projection of that log, and the projection changes in a way that keeps the provi
 
 from foveate.budget.profiles import CacheRules, ModelProfile
 from foveate.budget.window import TokenBudget
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import BudgetAwareCompiler, Compiler, PipelineCompiler, PragmaticCompiler
-from foveate.compiler.policy import PASSES, POLICIES, Policy
-from foveate.compiler.summaries import Summarizer, SummaryRequest
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.compilers import BudgetAwareCompiler, Compiler, PipelineCompiler, PragmaticCompiler
+from foveate.compile.draft import Draft, PassContext, Shares
+from foveate.compile.pass_protocol import reducing_pass, request_pass
+from foveate.compile.passes import Boundary, ObservationMasking, Redact, Transparent
+from foveate.compile.policy import PASSES, POLICIES, Policy
+from foveate.compile.summaries import Summarizer, SummaryRequest
 from foveate.errors import (
     BudgetError,
     ConfigError,
@@ -33,9 +36,6 @@ from foveate.log.semantics import TOOLS, ToolSemantics
 from foveate.log.state import AgentState
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
-from foveate.transforms import Boundary, ObservationMasking, Redact, Transparent
-from foveate.views.draft import Draft, PassContext, Shares
-from foveate.views.passes import reducing_pass, request_pass
 
 __all__ = [
     "PASSES",

@@ -8,7 +8,7 @@ import pytest
 
 from foveate.agents import ArchitectContextStrategy, ContextStrategy, DeveloperContextStrategy, ReviewerContextStrategy
 from foveate.budget.window import TokenBudget
-from foveate.compiler.compilers import PipelineCompiler
+from foveate.compile.compilers import PipelineCompiler
 from foveate.errors import BudgetError, ConfigError, EmptyRequestError
 from foveate.log.sections import ContextSection
 from foveate.log.state import AgentState

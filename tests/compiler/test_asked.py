@@ -6,7 +6,7 @@ import pytest
 from tests.dialogue import reading, says, session_of, user
 
 from foveate import ConfigError, Session, TokenBudget
-from foveate.compiler.table import as_text
+from foveate.compile.table import as_text
 from foveate.log.events import DiagnosticRecorded
 from foveate.sample import coding_session
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 from tests.dialogue import exchange, lines, user
 
 from foveate import Session
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.difference import difference
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.difference import difference
 
 
 def grown(steps: int, budget: int = 2_000) -> list[CompiledContext]:

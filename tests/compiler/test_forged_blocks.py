@@ -9,7 +9,7 @@ import pytest
 from tests.dialogue import calls, result, says, session_of, user
 
 from foveate import ContextSection, Session
-from foveate.compiler.compilers import PragmaticCompiler
+from foveate.compile.compilers import PragmaticCompiler
 from foveate.log.codec import dump_events, load_events
 from foveate.log.quoting import MARK
 from foveate.log.state import AgentState

@@ -6,7 +6,7 @@ import pytest
 from tests.dialogue import session_of, user, work
 
 from foveate import PASSES, ConfigError, Draft, PassContext, Policy, Session, reducing_pass
-from foveate.transforms import Mask, WhenFull
+from foveate.compile.passes import Mask, WhenFull
 
 
 def redact(draft: Draft, ctx: PassContext) -> Draft:

@@ -6,11 +6,11 @@ import pytest
 from tests.dialogue import exchange, lines, reading, session_of, user, work
 
 from foveate import PASSES, POLICIES, ConfigError, ObservationMasking, Policy, Shares, TokenBudget
-from foveate.compiler.policy import isolated, policy_named
-from foveate.compiler.recipe import spelled
-from foveate.transforms import Cap, Drop, Repair, Transparent, Truncate
-from foveate.views.draft import Draft, PassContext
-from foveate.views.passes import Pass, PlainPass, pass_name, runs_on
+from foveate.compile.draft import Draft, PassContext
+from foveate.compile.pass_protocol import Pass, PlainPass, pass_name, runs_on
+from foveate.compile.passes import Cap, Drop, Repair, Transparent, Truncate
+from foveate.compile.policy import isolated, policy_named
+from foveate.compile.recipe import spelled
 
 LINES = POLICIES["lines"].passes
 

@@ -13,11 +13,11 @@ from tests.dialogue import exchange, lines, reading, says, session_of, user, wor
 from foveate import Session
 from foveate.budget.tokens import SplintrCounter
 from foveate.budget.window import TokenBudget
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import Compiler, PipelineCompiler
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.compilers import Compiler, PipelineCompiler
+from foveate.compile.timeline import Projector
 from foveate.log.events import RecallRecorded
 from foveate.log.state import AgentState
-from foveate.views.timeline import Projector
 
 THREADS = 8
 ROUNDS = 100

@@ -19,9 +19,9 @@ from foveate import (
     TokenBudget,
     reducing_pass,
 )
-from foveate.compiler.recipe import fingerprint, recipe_of, source_of, spelled
+from foveate.compile.passes import Fold, Mask, Truncate
+from foveate.compile.recipe import fingerprint, recipe_of, source_of, spelled
 from foveate.scripts.recent import recent_policy
-from foveate.transforms import Fold, Mask, Truncate
 
 BUDGET = TokenBudget(window=8_000)
 

@@ -4,9 +4,9 @@ import pytest
 from tests.dialogue import call, calls, drafted, exchange, lines, reading, result, session_of, user, work
 
 from foveate import Session, load_events
-from foveate.compiler.reduction import compared
+from foveate.compile.draft import Draft
+from foveate.compile.reduction import compared
 from foveate.log.events import ReductionRecorded
-from foveate.views.draft import Draft
 
 
 def reduced(**options) -> Session:

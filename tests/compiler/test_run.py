@@ -21,10 +21,10 @@ from foveate import (
     TokenBudget,
     Transparent,
 )
+from foveate.compile.pass_protocol import reducing_pass
+from foveate.compile.passes import Cap, Repair, RestorePins, Truncate
 from foveate.log.events import ReductionRecorded
 from foveate.log.messages import Message, Text, Thinking
-from foveate.transforms import Cap, Repair, RestorePins, Truncate
-from foveate.views.passes import reducing_pass
 
 
 def test_without_a_budget_nothing_is_reduced() -> None:

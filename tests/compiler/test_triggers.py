@@ -4,7 +4,7 @@ import pytest
 from tests.dialogue import reading, says, session_of, user, work
 
 from foveate import ModelProfile, TokenBudget, reducing_pass
-from foveate.compiler.triggers import Decision
+from foveate.compile.triggers import Decision
 
 
 def warm(**options):

@@ -8,7 +8,7 @@ import pytest
 from tests.dialogue import exchange, lines, user
 
 from foveate import PASSES, Draft, PassContext, Session, request_pass
-from foveate.compiler.policy import POLICIES
+from foveate.compile.policy import POLICIES
 from foveate.inspect.call_history import read_call_history
 from foveate.inspect.fates import fate_history
 from foveate.session.durable import recorded_call

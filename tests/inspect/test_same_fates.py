@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from foveate import BudgetError, Session
 from foveate.api import Place, create_app
 from foveate.cli.main import app
-from foveate.compiler.policy import POLICIES
+from foveate.compile.policy import POLICIES
 from foveate.inspect.call_views import CallViews
 from foveate.inspect.fates import FatePeriod, fate_history
 from foveate.inspect.messages import messages_at

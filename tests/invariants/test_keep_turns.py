@@ -6,7 +6,8 @@ import pytest
 from tests.dialogue import exchange, lines, reading, says, session_of, user, work
 
 from foveate import POLICIES, ConfigError, Draft, InvariantError, PassContext, Policy, Session, reducing_pass
-from foveate.invariants import INVARIANTS, KeepTurns
+from foveate.compile.rules import INVARIANTS
+from foveate.compile.turns import KeepTurns
 from foveate.log.events import DiagnosticRecorded
 
 

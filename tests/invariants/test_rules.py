@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.dialogue import call, calls, drafted, exchange, result, says, session_of, user
 
-from foveate.invariants import INVARIANTS, Facts, broken
+from foveate.compile.rules import INVARIANTS, Facts, broken
 from foveate.log.items import Item
 from foveate.log.messages import Message, Text, Thinking
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from foveate.cli.work_run import Options
-from foveate.compiler.policy import POLICIES
+from foveate.compile.passes import Drop, ObservationMasking, Repair, RestorePins, ShowErrors
+from foveate.compile.policy import POLICIES
 from foveate.errors import ConfigError
 from foveate.lab.config import Config, config_at
-from foveate.transforms import Drop, ObservationMasking, Repair, RestorePins, ShowErrors
 from foveate.work import Issue
 from foveate.workflow.progress import Begun
 

@@ -9,7 +9,7 @@ import pytest
 from tests.lab.conversations import Chat, answer, call, result, user
 
 from foveate.budget import counter_for
-from foveate.compiler.policy import POLICIES
+from foveate.compile.policy import POLICIES
 from foveate.errors import ConfigError
 from foveate.lab.config import Config, config_at
 from foveate.lab.contestants import Opening, Step

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from foveate import load_events
+from foveate.compile.passes.compose import HEADING
 from foveate.log.codec import decode_event, encode_event
 from foveate.log.events import Body, CallRecorded, Event, MessageAppended, RecallRecorded, ReductionRecorded
-from foveate.transforms.compose import HEADING
 
 _MESSAGE = {"id": "m3", "role": "tool", "parts": [{"type": "result", "call_id": "c", "text": "out"}]}
 _ITEM = {"id": "m3", "message": _MESSAGE, "tokens": 3, "order": 2, "group": "m2"}

@@ -10,8 +10,8 @@ import pytest
 
 import foveate
 from foveate import ConfigError, Session
+from foveate.compile.note.writing import Note
 from foveate.log.items import Item
-from foveate.note.writing import Note
 from tests.counting import counted_calls
 from tests.dialogue import call, calls, exchange, lines, result, says, session_of, user, work
 from tests.views.test_checkpoint import reopened

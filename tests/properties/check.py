@@ -15,10 +15,10 @@ from typing import Any
 import foveate
 from foveate.chat.templates import template_of
 from foveate.chat.working_view import Keeping, endless_policy
-from foveate.invariants import Facts, broken
+from foveate.compile.draft import Draft, PassContext
+from foveate.compile.pass_protocol import pass_name, runs_on
+from foveate.compile.rules import Facts, broken
 from foveate.log.messages import Media, Message, Text, ToolCall, ToolResult
-from foveate.views.draft import Draft, PassContext
-from foveate.views.passes import pass_name, runs_on
 from foveate.wire.format import OPENING
 from foveate.wire.formats import FORMATS
 from tests.validity import problems, whole_problems

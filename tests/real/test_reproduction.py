@@ -10,7 +10,7 @@ from bench.logs import RecordedSession, data_root, load_sessions
 
 from foveate import Session
 from foveate.budget.tokens import SplintrCounter
-from foveate.compiler.rebuild import rebuilt_calls
+from foveate.compile.rebuild import rebuilt_calls
 from foveate.store import Store
 from tests.store import engines
 

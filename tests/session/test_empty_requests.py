@@ -12,12 +12,12 @@ from tests.dialogue import COUNTER, says, user
 
 import foveate
 from foveate import ContextSection, EmptyRequestError, Session
-from foveate.compiler.payload import payload_chunks
-from foveate.compiler.rebuild import rebuilt
+from foveate.compile.payload import payload_chunks
+from foveate.compile.rebuild import rebuilt
+from foveate.compile.timeline import Projector
 from foveate.importers.recording import Recording
 from foveate.log.events import CallRecorded
 from foveate.session.replaying import replayed
-from foveate.views.timeline import Projector
 from foveate.wire.format import OPENING
 from foveate.wire.formats import FORMATS, decode_any
 

@@ -18,7 +18,7 @@ from tests.store import engines
 from tests.store.locking import locked
 
 from foveate import Session, UnknownReferenceError
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.log.events import CallRecorded, DiagnosticRecorded
 from foveate.store import Store, draining
 from foveate.store.check import check, held_problems

@@ -9,8 +9,8 @@ from tests.dialogue import says, user, work
 
 from foveate import BudgetError, ConfigError, ContextSection, Session
 from foveate.budget.window import TokenBudget
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import PipelineCompiler
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.compilers import PipelineCompiler
 from foveate.log.state import AgentState
 from foveate.session.options import Options
 

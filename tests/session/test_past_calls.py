@@ -19,8 +19,8 @@ from foveate import ModelProfile, Session, TokenBudget
 from foveate.budget.profiles import CacheRules
 from foveate.budget.tokens import SplintrCounter
 from foveate.cli.main import app
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.rebuild import rebuilt_calls
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.rebuild import rebuilt_calls
 from foveate.log.events import CacheTerms
 
 RULES = CacheRules(minimum_tokens=64, ttl_seconds=900, breakpoints=2, lookback_blocks=5, write=2.0, read=0.25)

@@ -13,7 +13,7 @@ from tests.views.test_checkpoint import reopened
 
 import foveate
 from foveate import Session
-from foveate.compiler.rebuild import rebuilt_calls
+from foveate.compile.rebuild import rebuilt_calls
 from foveate.log.events import Event, ReductionRecorded
 from foveate.wire.formats import FORMATS
 

@@ -14,7 +14,7 @@ from tests.store import engines
 from foveate import MessageError, Session
 from foveate.budget import SplintrCounter
 from foveate.budget.window import TokenBudget
-from foveate.compiler.compilers import PipelineCompiler
+from foveate.compile.compilers import PipelineCompiler
 from foveate.log.events import CallRecorded, Event
 from foveate.log.messages import MessageMeta, text_message
 from foveate.session import durable

@@ -8,7 +8,7 @@ import pytest
 from tests.dialogue import exchange, lines, reading, session_of, user
 
 from foveate import RECALL_TOOL, ConfigError, Policy, Session, Shares
-from foveate.compiler.policy import PASSES
+from foveate.compile.policy import PASSES
 from foveate.session.options import recall_tool_in
 
 LEAN = Policy(name="lean", passes=PASSES, shares=Shares(output=0.04))

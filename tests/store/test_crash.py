@@ -12,7 +12,7 @@ from pathlib import Path
 
 from foveate import Session
 from foveate.budget.tokens import SplintrCounter
-from foveate.compiler.rebuild import rebuilt_calls
+from foveate.compile.rebuild import rebuilt_calls
 from foveate.log.events import CallRecorded
 from foveate.store import Store
 from tests.store import engines

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from foveate import Session
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.knowledge.base import Knowledge
 from foveate.store import Store
 from foveate.store.check import check

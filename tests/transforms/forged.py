@@ -19,7 +19,7 @@ from tests.dialogue import exchange, lines, result, says, user
 from foveate import Session
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.working_view import Keeping, endless_policy
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.log.quoting import MARK, neutralize_text
 
 Way = Literal["digest", "recall", "note", "endless"]

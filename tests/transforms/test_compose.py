@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.dialogue import drafted, exchange, lines, says, session_of, user
 
+from foveate.compile.draft import Draft, PassContext
+from foveate.compile.passes import Compose, Distil, Forget, Mask, Present, Summarise, WhenFull
+from foveate.compile.passes.compose import HEADING, Material
 from foveate.log.events import RecallRecorded
-from foveate.transforms import Compose, Distil, Forget, Mask, Present, Summarise, WhenFull
-from foveate.transforms.compose import HEADING, Material
-from foveate.views.draft import Draft, PassContext
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from tests.dialogue import drafted, exchange, lines, reading, says, session_of, user
 
-from foveate.transforms import Distil, Fold
+from foveate.compile.passes import Distil, Fold
 
 
 def distilled(messages, *, limit: int):

@@ -2,7 +2,7 @@
 
 from tests.dialogue import drafted, session_of, work
 
-from foveate.transforms import Drop
+from foveate.compile.passes import Drop
 
 
 def test_oldest_groups_go_first_down_to_the_low_mark() -> None:

@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from tests.dialogue import drafted, exchange, reading, says, session_of, texts, user
 
 from foveate import DefaultRouter, Session, ToolSemantics
-from foveate.transforms import Fold
+from foveate.compile.passes import Fold
 
 
 def folded(messages, *, limit: int = 8_000, **shares):

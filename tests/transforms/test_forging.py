@@ -15,6 +15,9 @@ from foveate import Session
 from foveate.chat.asking import conversation_text
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.working_view import Keeping, endless_policy, values_of
+from foveate.compile.passes import Mask
+from foveate.compile.passes.compose import Material
+from foveate.compile.passes.digest import MARKED
 from foveate.log.codec import dump_events, load_events
 from foveate.log.events import ReflectionRecorded
 from foveate.log.items import Line
@@ -22,9 +25,6 @@ from foveate.log.messages import MessageMeta, text_message
 from foveate.log.quoting import MARK, flatten_text, neutralize_text, quote_attempt, quote_claim, quote_name
 from foveate.recall.excerpt import excerpt
 from foveate.recall.readable import readable
-from foveate.transforms import Mask
-from foveate.transforms.compose import Material
-from foveate.transforms.digest import MARKED
 
 # Every way in which a line of a digest, of what was recalled, of a note or of a filled template can begin.
 OURS = re.compile(

@@ -5,7 +5,7 @@ from inline_snapshot import snapshot
 from tests.dialogue import drafted, exchange, lines, reading, says, session_of, texts, user
 
 from foveate import ConfigError
-from foveate.transforms import Mask
+from foveate.compile.passes import Mask
 
 
 def masked(messages, **shares) -> dict:

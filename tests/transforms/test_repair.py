@@ -2,8 +2,8 @@
 
 from tests.dialogue import call, calls, drafted, exchange, result, session_of, user
 
-from foveate.transforms import Repair
-from foveate.views.draft import Draft
+from foveate.compile.draft import Draft
+from foveate.compile.passes import Repair
 
 
 def test_a_sound_draft_is_the_same_draft() -> None:

@@ -2,7 +2,7 @@
 
 from tests.dialogue import call, calls, drafted, exchange, reading, result, says, session_of, user, work
 
-from foveate.transforms import Fold, Summarise
+from foveate.compile.passes import Fold, Summarise
 
 
 def ledger_text(messages, *, limit: int = 16_000) -> str:

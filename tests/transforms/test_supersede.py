@@ -4,8 +4,8 @@ from inline_snapshot import snapshot
 from tests.dialogue import drafted, exchange, lines, session_of, texts, user
 
 from foveate import DefaultRouter, ToolSemantics
+from foveate.compile.passes import Supersede
 from foveate.log.items import Item
-from foveate.transforms import Supersede
 
 CONTENT = lines(20)
 

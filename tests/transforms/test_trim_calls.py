@@ -5,7 +5,7 @@ import json
 from inline_snapshot import snapshot
 from tests.dialogue import call, calls, drafted, exchange, reading, result, session_of, user
 
-from foveate.transforms import TrimCalls
+from foveate.compile.passes import TrimCalls
 
 
 def arguments(messages) -> dict[str, str]:

@@ -4,7 +4,7 @@ import pytest
 from tests.dialogue import call, calls, drafted, exchange, lines, reading, result, says, session_of, user, work
 
 from foveate import POLICIES, BudgetError, Session
-from foveate.transforms import Truncate
+from foveate.compile.passes import Truncate
 
 
 @pytest.mark.parametrize("limit", [150, 400, 1_000, 3_000])

@@ -15,10 +15,10 @@ from tests.properties.play import BUDGETS, Player, random_ops
 import foveate
 from foveate import Event, LogError, Session
 from foveate.budget.tokens import SplintrCounter
+from foveate.compile.checkpoint import checkpoint_name, checkpoint_of, resumed
+from foveate.compile.timeline import Projector
 from foveate.log.events import MessageAppended
 from foveate.log.messages import Message
-from foveate.views.checkpoint import checkpoint_name, checkpoint_of, resumed
-from foveate.views.timeline import Projector
 
 COUNTER = SplintrCounter()
 

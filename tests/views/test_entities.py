@@ -2,7 +2,7 @@
 
 import pytest
 
-from foveate.views.working_set import entities
+from foveate.compile.working_set import entities
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from tests.dialogue import exchange, session_of, user
 
-from foveate.views.evidence import EvidenceIndex, evidence_lines, text_lines
+from foveate.compile.evidence import EvidenceIndex, evidence_lines, text_lines
 
 
 def test_only_lines_that_name_something_are_evidence() -> None:

@@ -3,8 +3,8 @@
 from inline_snapshot import snapshot
 from tests.dialogue import call, calls, exchange, result, says, session_of, user
 
+from foveate.compile.mending import NO_RESULT
 from foveate.log.messages import Message, Text, Thinking, ToolCall
-from foveate.views.mending import NO_RESULT
 
 
 def sent(*messages) -> list[dict]:

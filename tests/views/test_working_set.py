@@ -2,7 +2,7 @@
 
 from tests.dialogue import exchange, says, session_of, user
 
-from foveate.views.working_set import HALF_LIFE, WorkingSet, WorkingSetBuilder
+from foveate.compile.working_set import HALF_LIFE, WorkingSet, WorkingSetBuilder
 
 
 def working_set_of(*messages) -> WorkingSet:

@@ -14,7 +14,7 @@ from foveate.agents.driver import Driver, OnText, Reply, Schema, alias_of
 from foveate.agents.loop import Listening, Patience, Step, ToolLoop
 from foveate.agents.strategy import ContextStrategy
 from foveate.agents.toolset import Answer, Toolset, arguments_of
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import FoveateError
 from foveate.log.events import DiagnosticRecorded, Event, Tagged
 from foveate.log.messages import ToolCall

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from foveate.agents.driver import LONGEST_PAUSE, Driver, OnText, PassingError, Reply, Schema, WindowError
 from foveate.agents.toolset import Answer, Toolset, answer_call, open_calls
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import BudgetError, ConfigError, StoreError
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.messages import Message, ToolCall

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final, final
 
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import Compiler, PragmaticCompiler
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.compilers import Compiler, PragmaticCompiler
 from foveate.errors import ConfigError
 from foveate.log.events import FramingSet
 from foveate.log.messages import Message, MessageMeta, text_message

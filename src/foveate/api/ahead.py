@@ -8,9 +8,9 @@ from foveate.api.room import Room
 from foveate.budget.profiles import known_profile
 from foveate.budget.tokens import counter_for
 from foveate.chat.opening import is_chat
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import PragmaticCompiler
-from foveate.compiler.policy import POLICIES
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.compilers import PragmaticCompiler
+from foveate.compile.policy import POLICIES
 from foveate.inspect.calls import last_call
 from foveate.session import Session
 from foveate.store import SessionInfo, Store

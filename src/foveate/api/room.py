@@ -19,7 +19,7 @@ from foveate.budget.tokens import counter_for
 from foveate.chat.conversation import Conversation
 from foveate.chat.endless import Endless
 from foveate.chat.opening import ENDLESS, TEMPLATE, Answering, OnProblem
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import BudgetError, ConfigError, ConflictError, FoveateError
 from foveate.integrations.chats import Chats, chats_of
 from foveate.integrations.models import Chosen, chosen_for_chat

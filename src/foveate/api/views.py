@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from foveate.api.shapes import CallShape, ItemShape, SectionShape, WaitingShape
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.explain import Explanation, FateRecord, ItemRecord
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.explain import Explanation, FateRecord, ItemRecord
 from foveate.inspect.calls import Call
 from foveate.inspect.costs import SessionCosts
 from foveate.inspect.messages import event_numbers

@@ -8,11 +8,11 @@ from typing import Final
 
 from foveate.agents.driver import Reply
 from foveate.chat.templates import Template
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.passes.digest import MARKED
 from foveate.log.items import Item
 from foveate.log.messages import Message, MessageMeta, speaker_of, text_message
 from foveate.log.quoting import MARK, flatten_text, label_text, mark_lines, quote_lines, quote_name
-from foveate.transforms.digest import MARKED
 from foveate.wire.format import Request
 from foveate.wire.formats import decode_any
 

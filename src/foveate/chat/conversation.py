@@ -11,13 +11,13 @@ from foveate.agents.driver import Driver, DriverError
 from foveate.agents.loop import Listening, Patience, Step, ToolLoop
 from foveate.agents.toolset import Answer, Toolset
 from foveate.chat.endless import Endless
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.timeline import REDUCTION_DECLINED
 from foveate.errors import ConfigError
 from foveate.log.events import DiagnosticRecorded, Event
 from foveate.log.sections import ContextSection
 from foveate.session import Session
 from foveate.session.beside import run_beside
-from foveate.views.timeline import REDUCTION_DECLINED
 
 # Said of a compile's own economy, and of interest to nobody who chats.
 _QUIET: Final = frozenset({REDUCTION_DECLINED})

@@ -16,8 +16,9 @@ from foveate.chat.recording import by_model, by_rules
 from foveate.chat.reflecting import is_due, reflection
 from foveate.chat.templates import Template
 from foveate.chat.working_view import SHARES, Keeping, endless_policy
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.policy import Policy
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.draft import part_of
+from foveate.compile.policy import Policy
 from foveate.errors import BudgetError, FoveateError, TemplateError
 from foveate.log.events import DiagnosticRecorded, Placed, ReductionRecorded
 from foveate.log.items import Item
@@ -26,7 +27,6 @@ from foveate.log.sections import ContextSection
 from foveate.log.text import encodable
 from foveate.session import Session
 from foveate.session.beside import Turns, run_beside
-from foveate.views.draft import part_of
 from foveate.wire.format import Request
 
 # Said of a template as it is, which may be the same for months; in so many events it is written down once.

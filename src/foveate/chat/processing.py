@@ -12,7 +12,7 @@ from foveate.agents.driver import Driver
 from foveate.chat.endless import Computed, Endless, Terms
 from foveate.chat.finding import TemplateFolders
 from foveate.chat.recording import note_alias
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import BudgetError, FoveateError
 from foveate.log.events import CallRecorded, DiagnosticRecorded, MessageAppended, Tagged
 from foveate.log.messages import Message

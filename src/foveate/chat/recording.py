@@ -8,7 +8,7 @@ from foveate.agents.driver import Driver, alias_of
 from foveate.chat.contract import parsed_contract
 from foveate.chat.sections import sections_in
 from foveate.chat.templates import Template
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.log.events import SummaryRecorded, Tagged
 from foveate.log.items import Item
 from foveate.session import Session

@@ -9,13 +9,13 @@ from typing import Final
 from foveate.agents.driver import Driver, DriverError
 from foveate.agents.loop import ask
 from foveate.chat.asking import reply_text
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.ledger import Failure
 from foveate.errors import FoveateError
 from foveate.log.events import ReflectionRecorded
 from foveate.log.messages import MessageMeta, text_message
 from foveate.log.quoting import quote_attempt
 from foveate.log.text import encodable
-from foveate.views.ledger import Failure
 from foveate.wire.format import Request
 
 PROGRAM: Final = "foveate"

@@ -11,18 +11,9 @@ from typing import Any, ClassVar, Final
 from foveate.budget.window import TokenBudget
 from foveate.chat.rendering import rendered
 from foveate.chat.templates import Template
-from foveate.compiler.policy import Origin, Policy
-from foveate.log.items import Line
-from foveate.log.quoting import (
-    flatten_text,
-    label_text,
-    neutralize_text,
-    quote_claim,
-    quote_lines,
-    quote_name,
-    quote_rest,
-)
-from foveate.transforms import (
+from foveate.compile.draft import Shares
+from foveate.compile.ledger import BINDING
+from foveate.compile.passes import (
     Compose,
     Distil,
     Fold,
@@ -37,11 +28,27 @@ from foveate.transforms import (
     Truncate,
     WhenFull,
 )
-from foveate.transforms.compose import Material, first_kept, folded_tokens, has_room_for_turn, least_of, room_for_runs
-from foveate.transforms.digest import named, worded
-from foveate.views.draft import Shares
-from foveate.views.ledger import BINDING
-from foveate.views.projection import Projection
+from foveate.compile.passes.compose import (
+    Material,
+    first_kept,
+    folded_tokens,
+    has_room_for_turn,
+    least_of,
+    room_for_runs,
+)
+from foveate.compile.passes.digest import named, worded
+from foveate.compile.policy import Origin, Policy
+from foveate.compile.projection import Projection
+from foveate.log.items import Line
+from foveate.log.quoting import (
+    flatten_text,
+    label_text,
+    neutralize_text,
+    quote_claim,
+    quote_lines,
+    quote_name,
+    quote_rest,
+)
 
 # Much of the window is for what is recalled: in a chat of months, nearly everything that matters was said long ago.
 SHARES: Final = Shares(recall=0.30, tail_cap=0.50, digests=0.16, users=0.10, answers=0.03)

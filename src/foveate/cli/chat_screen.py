@@ -20,7 +20,7 @@ from foveate.chat.conversation import Conversation
 from foveate.chat.opening import Answering, ChatPlace
 from foveate.cli.output import print_table
 from foveate.cli.phrases import count, shown, with_options
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import BudgetError, FoveateError, UnknownReferenceError
 from foveate.log.events import DiagnosticRecorded
 from foveate.log.messages import ToolCall

@@ -11,7 +11,7 @@ from foveate.cli.output import AsJson, print_json, print_text
 from foveate.cli.source import FormatName, Lenient, OfSource, Sample, Source, material, reported
 from foveate.cli.store import StorePlace, SystemPlace
 from foveate.cli.views import Budget, Config, How, Model, PolicyName, last_view, view_before
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.wire.formats import FORMATS
 
 

@@ -176,7 +176,7 @@ def _say_notes(store: Store) -> None:
 def _recompute(store: Store) -> Recompute:
     # Behind SQLAlchemy, for which `--help` must not wait.
     from foveate.budget.tokens import counter_for
-    from foveate.compiler.rebuild import rebuilt_calls
+    from foveate.compile.rebuild import rebuilt_calls
     from foveate.session.durable import StoreJournal
 
     def recompute(info: SessionInfo) -> Iterator[tuple[int, str]]:

@@ -16,7 +16,7 @@ from foveate.errors import ConfigError
 from foveate.log.text import printable
 
 if TYPE_CHECKING:
-    from foveate.compiler.difference import Change, Difference
+    from foveate.compile.difference import Change, Difference
 
 _FIRST = 20
 
@@ -53,7 +53,7 @@ def diff_command(
             source, sample=sample, session=session, format=format, lenient=lenient, store=store, system=system
         ) as found:
             # Not on top: `--help` and other commands need not wait for it.
-            from foveate.compiler.difference import difference
+            from foveate.compile.difference import difference
 
             how = How(budget=budget, model=model, policy=policy, config=config)
             first, second = views_of_calls(found, how, sorted(call))

@@ -54,7 +54,7 @@ def explain_command(
         # Rich takes longer to import than most of the work, and only people need it.
         from rich.console import Console
 
-        from foveate.compiler.table import renderables
+        from foveate.compile.table import renderables
 
         console = Console()
         if not console.is_terminal:

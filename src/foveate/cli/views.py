@@ -16,8 +16,8 @@ from foveate.cli.source import Material
 from foveate.errors import ConfigError, UnknownModelError, UnknownReferenceError
 
 if TYPE_CHECKING:
-    from foveate.compiler.compiled import CompiledContext
-    from foveate.compiler.policy import Policy
+    from foveate.compile.compiled import CompiledContext
+    from foveate.compile.policy import Policy
     from foveate.session import Session
 
 _LONG = 1_000

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from foveate.budget.profiles import DEFAULT_RULES
 from foveate.budget.tokens import counter_for
-from foveate.compiler.compilers import PragmaticCompiler
+from foveate.compile.compilers import PragmaticCompiler
 from foveate.errors import FoveateError
 from foveate.gateway.conversation import Conversation, profile_of
 from foveate.gateway.incoming import Incoming, Prepared

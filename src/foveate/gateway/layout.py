@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.gateway.bodies import WireBody, decode, encode
 from foveate.gateway.matching import MARK, ItemKeys, canonical, unmarked
 from foveate.gateway.protocols import Protocol

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foveate.budget.profiles import ModelProfile
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import FoveateError
 from foveate.log.context import AgentContext
 from foveate.log.events import (

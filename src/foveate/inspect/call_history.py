@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from foveate.budget.economics import cheapest_batch
 from foveate.budget.profiles import DEFAULT_RULES
-from foveate.compiler.policy import POLICIES
+from foveate.compile.policy import POLICIES
 from foveate.inspect.calls import Call, Reduction, read_calls, section_tokens
 from foveate.inspect.costs import SessionCosts, session_costs
 from foveate.inspect.fates import window_parts

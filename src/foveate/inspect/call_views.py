@@ -16,10 +16,12 @@ from typing import Final, TypeVar
 import zstandard
 
 from foveate.budget.tokens import TokenCounter, counter_for
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.difference import Difference, difference
-from foveate.compiler.explain import Explanation
-from foveate.compiler.rebuild import rebuilt
+from foveate.compile.checkpoint import checkpoint_of, resumed
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.difference import Difference, difference
+from foveate.compile.explain import Explanation
+from foveate.compile.rebuild import rebuilt
+from foveate.compile.timeline import Projector
 from foveate.inspect.fates import calls_of_reduced_items
 from foveate.inspect.request import RequestContents, request_contents
 from foveate.log.context import AgentContext, Log
@@ -27,8 +29,6 @@ from foveate.private_files import create_private_file, make_private_folder
 from foveate.session.durable import recorded_call
 from foveate.store import SessionInfo, Store
 from foveate.store.reader import Reader
-from foveate.views.checkpoint import checkpoint_of, resumed
-from foveate.views.timeline import Projector
 
 CHECKPOINT_EVENTS: Final = 1_000
 """Events between two checkpoints."""

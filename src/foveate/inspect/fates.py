@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.fates import MessageFate, Placements, RequestFates
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.fates import MessageFate, Placements, RequestFates
+from foveate.compile.timeline import Projector
 from foveate.inspect.event_rows import event_rows, read_partly
 from foveate.log.context import AgentContext, Log
 from foveate.log.events import CallRecorded, Kept, Placed, RecallRecorded, ReductionRecorded
@@ -21,7 +22,6 @@ from foveate.log.items import Item
 from foveate.log.partial import PartialReader
 from foveate.store import SessionInfo, Store
 from foveate.store.schema import context_summaries, events
-from foveate.views.timeline import Projector
 
 PARTS: Final = (
     "system",

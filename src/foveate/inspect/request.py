@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.inspect.fates import window_parts
 from foveate.log.items import Item
 from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall, ToolResult

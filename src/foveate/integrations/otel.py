@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from opentelemetry import trace
 
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.session import Session
 
 

@@ -34,7 +34,7 @@ from pydantic_core import PydanticSerializationError
 
 from foveate.agents.driver import LONGEST_PAUSE, DriverError, OnText, PassingError, Reply, Schema, WindowError
 from foveate.chat.processing import CompilingHistory, build_compiling_history_processor
-from foveate.compiler.summaries import SummaryRequest
+from foveate.compile.summaries import SummaryRequest
 from foveate.errors import ConfigError, MessageError
 from foveate.log.quoting import quote_lines
 from foveate.session.beside import run_beside

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from foveate.compiler.policy import LINE_PASSES, Policy, isolated, policy_named
+from foveate.compile.draft import Shares
+from foveate.compile.note.writing import Note
+from foveate.compile.pass_protocol import Pass, PlainPass, pass_name
+from foveate.compile.passes import Boundary, Drop, ObservationMasking, Transparent
+from foveate.compile.policy import LINE_PASSES, Policy, isolated, policy_named
 from foveate.errors import ConfigError
 from foveate.named_files import read_named_text
-from foveate.note.writing import Note
-from foveate.transforms import Boundary, Drop, ObservationMasking, Transparent
-from foveate.views.draft import Shares
-from foveate.views.passes import Pass, PlainPass, pass_name
 
 FILE: Final = "foveate.toml"
 _MOST_BYTES: Final = 1_000_000

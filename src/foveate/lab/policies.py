@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
-from foveate.compiler.policy import POLICIES, Policy
+from foveate.compile.policy import POLICIES, Policy
 from foveate.errors import ConfigError
 from foveate.lab.baselines import BASELINES, baseline
 from foveate.lab.config import FILE, Config

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import Compiler
-from foveate.compiler.policy import Policy
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.compilers import Compiler
+from foveate.compile.policy import Policy
 from foveate.errors import ConfigError
 from foveate.lab.chat import Chat, texts
 from foveate.lab.contestants import Feed, Made, Opening, Step

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 from foveate.chat.conversation import Conversation
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import BudgetError
 from foveate.scripts.dates import day_of
 from foveate.scripts.inputs import Gathered, gathered

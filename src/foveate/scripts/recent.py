@@ -9,9 +9,8 @@ from foveate.budget.window import TokenBudget
 from foveate.chat.endless import Terms
 from foveate.chat.templates import Template
 from foveate.chat.working_view import Keeping
-from foveate.compiler.policy import Policy
-from foveate.scripts.script import Runs
-from foveate.transforms import (
+from foveate.compile.draft import Shares
+from foveate.compile.passes import (
     Compose,
     Fold,
     Forget,
@@ -24,9 +23,10 @@ from foveate.transforms import (
     Truncate,
     WhenFull,
 )
-from foveate.transforms.compose import Material, first_kept
-from foveate.views.draft import Shares
-from foveate.views.projection import Projection
+from foveate.compile.passes.compose import Material, first_kept
+from foveate.compile.policy import Policy
+from foveate.compile.projection import Projection
+from foveate.scripts.script import Runs
 
 
 def recent_policy(runs: int | None) -> Policy:

@@ -14,7 +14,7 @@ from foveate.budget.profiles import known_profile
 from foveate.chat.conversation import Conversation, RecallAlone
 from foveate.chat.endless import AUTO, LEAST_RUNS, Endless, Terms
 from foveate.chat.opening import Answering, ChatPlace
-from foveate.compiler.policy import Policy
+from foveate.compile.policy import Policy
 from foveate.errors import BudgetError, ConfigError, FoveateError, TemplateError
 from foveate.log.events import DiagnosticRecorded, Tagged
 from foveate.log.sections import ContextSection

@@ -9,16 +9,16 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from foveate.budget.tokens import TokenCounter
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.rebuild import rebuilt_call
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.projection import Projection, SentPrefix
+from foveate.compile.rebuild import rebuilt_call
+from foveate.compile.timeline import Projector
 from foveate.errors import ConflictError, DisplacedError, StoreError
 from foveate.log.context import AgentContext, Kept, Place
 from foveate.log.events import DiagnosticRecorded, Event
 from foveate.log.locking import Guard
 from foveate.recall import PassageIndex
 from foveate.session.observing import Observers, log_failure
-from foveate.views.projection import Projection, SentPrefix
-from foveate.views.timeline import Projector
 
 Make = Callable[[AgentContext], AgentContext]
 """Makes a snapshot with further events of one; asked again if another writer was first."""

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from foveate.budget.tokens import TokenCounter, counter_for
-from foveate.compiler.rebuild import rebuilt
+from foveate.compile.projection import numbered
+from foveate.compile.rebuild import rebuilt
+from foveate.compile.timeline import Projector
 from foveate.errors import LogError
 from foveate.log.context import AgentContext
 from foveate.log.events import (
@@ -37,8 +39,6 @@ from foveate.log.events import (
 )
 from foveate.log.messages import Message
 from foveate.log.router import AgentStep, DefaultRouter
-from foveate.views.projection import numbered
-from foveate.views.timeline import Projector
 
 if TYPE_CHECKING:
     from foveate.store.held_lines import Batch

@@ -12,8 +12,10 @@ import zstandard
 
 from foveate.budget.profiles import ModelProfile
 from foveate.budget.tokens import TokenCounter, counter_for
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.rebuild import rebuilt
+from foveate.compile.checkpoint import checkpoint_name, checkpoint_of, resumed
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.rebuild import rebuilt
+from foveate.compile.timeline import Projector
 from foveate.errors import ConfigError, ConflictError, FoveateError, LogError, StoreError
 from foveate.log.context import AgentContext, Kept, Log
 from foveate.log.events import CallRecorded, Event, MessageAppended
@@ -31,8 +33,6 @@ from foveate.store.holding import HoldingWriter
 from foveate.store.info import pending_info
 from foveate.store.reader import Reader
 from foveate.store.search import SessionPostings
-from foveate.views.checkpoint import checkpoint_name, checkpoint_of, resumed
-from foveate.views.timeline import Projector
 
 # A session is opened by folding at most about so many events; older checkpoints stay further apart.
 CHECKPOINT_EVENTS: Final = 1_000

@@ -10,7 +10,7 @@ from itertools import count
 from threading import Lock
 from typing import Any
 
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.log.events import Event
 from foveate.log.locking import fork_count
 

@@ -10,10 +10,13 @@ from typing import Any, Final, NamedTuple
 from foveate.budget.profiles import DEFAULT_RULES, ModelProfile, profile_for
 from foveate.budget.tokens import TokenCounter, counter_for
 from foveate.budget.window import TokenBudget
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import Compiler, PipelineCompiler, PragmaticCompiler
-from foveate.compiler.policy import CompactWhen, Policy, isolated, policy_named, refuse_reducing
-from foveate.compiler.recipe import fingerprint, source_of
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.compilers import Compiler, PipelineCompiler, PragmaticCompiler
+from foveate.compile.draft import Shares
+from foveate.compile.pass_protocol import Pass, PlainPass, reaches_back
+from foveate.compile.policy import CompactWhen, Policy, isolated, policy_named, refuse_reducing
+from foveate.compile.projection import Projection
+from foveate.compile.recipe import fingerprint, source_of
 from foveate.errors import ConfigError, UnknownModelError
 from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, FramingSet, RecallRecorded
@@ -23,9 +26,6 @@ from foveate.recall.tool import RECALL_TOOL
 from foveate.session.recollection import Recollection
 from foveate.session.records import Beside, Looked, Recipe, state_of
 from foveate.session.settling import settled_errors
-from foveate.views.draft import Shares
-from foveate.views.passes import Pass, PlainPass, reaches_back
-from foveate.views.projection import Projection
 from foveate.wire.names import originals_of
 from foveate.wire.tools import tool_names
 

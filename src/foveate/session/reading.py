@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.conversation import conversation_view
+from foveate.compile.projection import Projection
 from foveate.errors import ConfigError, FoveateError
 from foveate.log.codec import dump_events
 from foveate.log.context import AgentContext, Messages
@@ -18,8 +20,6 @@ from foveate.recall import excerpt
 from foveate.session import records
 from foveate.session.commit import EventWriter
 from foveate.session.options import Means
-from foveate.views.conversation import conversation_view
-from foveate.views.projection import Projection
 
 
 class ReadableSession:

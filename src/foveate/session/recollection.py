@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from foveate.compile.draft import Shares, part_of
+from foveate.compile.passes.digest import MARKED, named
+from foveate.compile.projection import Projection
 from foveate.log.events import RecallRecorded
 from foveate.log.items import Item, Line
 from foveate.log.messages import MessageMeta, speaker_of, text_message
 from foveate.log.quoting import quote_lines
 from foveate.recall import PassageIndex, recalled
 from foveate.recall.readable import readable
-from foveate.transforms.digest import MARKED, named
-from foveate.views.draft import Shares, part_of
-from foveate.views.projection import Projection
 
 _LEAST: Final = 120
 

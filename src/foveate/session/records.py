@@ -12,8 +12,9 @@ from msgspec import UNSET
 
 from foveate.budget.profiles import ModelProfile, known_profile
 from foveate.budget.tokens import TokenCounter
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.summaries import Summarizer, SummaryRequest, refused
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.projection import Projection, numbered
+from foveate.compile.summaries import Summarizer, SummaryRequest, refused
 from foveate.errors import ConfigError, EmptyRequestError, MessageError, UnknownModelError, UnknownReferenceError
 from foveate.log.context import AgentContext
 from foveate.log.events import (
@@ -31,7 +32,6 @@ from foveate.log.messages import Message
 from foveate.log.sections import ContextSection, contain_section
 from foveate.log.state import AgentState
 from foveate.log.text import counted, encodable, own_copy
-from foveate.views.projection import Projection, numbered
 from foveate.wire.anthropic_rules import is_of_unknown_type
 from foveate.wire.formats import decode_any
 from foveate.wire.tools import refuse_unknown

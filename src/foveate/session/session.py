@@ -15,10 +15,12 @@ from msgspec import UNSET, UnsetType
 from foveate.budget.profiles import ModelProfile
 from foveate.budget.tokens import TokenCounter
 from foveate.budget.window import TokenBudget
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.compilers import Compiler
-from foveate.compiler.policy import CompactWhen, Policy
-from foveate.compiler.summaries import Summarizer, pending_summary
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.compilers import Compiler
+from foveate.compile.pass_protocol import Pass, PlainPass
+from foveate.compile.policy import CompactWhen, Policy
+from foveate.compile.summaries import Summarizer, pending_summary
+from foveate.compile.timeline import Projector
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, ErrorResolved, Event, FramingSet, Pinned
 from foveate.log.router import AgentStep, DefaultRouter, Router
@@ -31,8 +33,6 @@ from foveate.session.options import Attempt, Means, Options
 from foveate.session.reading import ReadableSession
 from foveate.session.redacting import RedactingRouter, redacted_framing
 from foveate.session.usage import UsageReports, reported
-from foveate.views.passes import Pass, PlainPass
-from foveate.views.timeline import Projector
 from foveate.wire.formats import decode_next
 from foveate.wire.names import restored
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from foveate.compile.passes.digest import worded
+from foveate.compile.passes.errors import settled_lines
+from foveate.compile.projection import Projection
 from foveate.log.events import RecallRecorded
 from foveate.log.items import Item
 from foveate.log.messages import MessageMeta, text_message
-from foveate.transforms.digest import worded
-from foveate.transforms.errors import settled_lines
-from foveate.views.projection import Projection
 
 _HEADING = "[since the notes above were written]"
 

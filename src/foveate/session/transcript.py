@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from foveate.compile.ledger import error_line
 from foveate.errors import ConfigError
 from foveate.log.context import AgentContext
 from foveate.log.events import Body, DiagnosticRecorded, Event, ExecutionStarted, FramingSet, MessageAppended
@@ -28,7 +29,6 @@ from foveate.log.text import encodable
 from foveate.private_files import create_private_file, make_private_folder
 from foveate.recall.readable import readable_call
 from foveate.session.quoting import quoted
-from foveate.views.ledger import error_line
 from foveate.wire.opaque import readable_opaque
 
 # In characters: of a longer output the beginning and the end are shown.

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from foveate.budget.calibrate import is_too_high, is_too_low
+from foveate.compile.projection import Projection
 from foveate.errors import ConfigError, UnknownReferenceError
 from foveate.log.events import Body, DiagnosticRecorded, UsageReported
 from foveate.log.messages import Media, Opaque, Part, Thinking, ToolResult
 from foveate.log.text import counted
-from foveate.views.projection import Projection
 from foveate.wire.usage import ReportedUsage, checked_usage, read_usage
 
 Side = Literal["low", "high"]

@@ -17,9 +17,9 @@ from loguru import logger
 from foveate.api import Place
 from foveate.api.memory import Memory
 from foveate.api.room import Room
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.difference import Difference
-from foveate.compiler.explain import Explanation
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.difference import Difference
+from foveate.compile.explain import Explanation
 from foveate.errors import FoveateError, UnknownReferenceError
 from foveate.inspect.call_history import CallHistory, HistoryEntry, read_call_history
 from foveate.inspect.call_views import WORTH_CHECKPOINTS, CallViews, checkpoints_in

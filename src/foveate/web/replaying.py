@@ -14,6 +14,8 @@ from typing import Final
 
 from foveate.budget.profiles import profile_for
 from foveate.budget.tokens import counter_for
+from foveate.compile.checkpoint import checkpoint_of
+from foveate.compile.timeline import Projector
 from foveate.errors import BudgetError, ConfigError
 from foveate.importers.recording import Recording, recording_of
 from foveate.inspect.call_views import CHECKPOINT_EVENTS, write_checkpoint, write_missing_checkpoints
@@ -34,8 +36,6 @@ from foveate.session import Session
 from foveate.session.replaying import next_view, taken
 from foveate.store import Store
 from foveate.store.arrivals import begun, write_log
-from foveate.views.checkpoint import checkpoint_of
-from foveate.views.timeline import Projector
 from foveate.web.worker import Tell
 
 _EVERY: Final = 0.2

@@ -9,16 +9,16 @@ from foveate.budget.window import TokenBudget
 from foveate.chat.endless import Terms, composed
 from foveate.chat.templates import Template
 from foveate.chat.working_view import Keeping, endless_policy
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.draft import Draft, PassContext
+from foveate.compile.pass_protocol import Pass, PlainPass
+from foveate.compile.passes import Summarise
+from foveate.compile.passes.compose import HEADING, Compose
+from foveate.compile.projection import Projection
 from foveate.log.items import Item
 from foveate.log.sections import ContextSection
 from foveate.session import Session
 from foveate.store import Store
-from foveate.transforms import Summarise
-from foveate.transforms.compose import HEADING, Compose
-from foveate.views.draft import Draft, PassContext
-from foveate.views.passes import Pass, PlainPass
-from foveate.views.projection import Projection
 
 _REASON: Final = "somebody wants to see what the template makes of it"
 

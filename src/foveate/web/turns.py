@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from foveate.agents.toolset import open_calls
+from foveate.compile.timeline import REDUCTION_DECLINED
 from foveate.inspect.log_state import Diagnostic, LogState
 from foveate.inspect.messages import MessageRow, calls_answered_by, first_of_last_turns, messages_at
 from foveate.log.events import DiagnosticRecorded, MessageAppended
 from foveate.log.messages import Media, Message, Opaque, Text, Thinking, ToolCall
 from foveate.recall.readable import readable, readable_call
 from foveate.store import SessionInfo, Store
-from foveate.views.timeline import REDUCTION_DECLINED
 from foveate.web.held import STORE_FAILED, Held
 from foveate.web.links import to_call, to_log
 from foveate.wire.opaque import readable_opaque

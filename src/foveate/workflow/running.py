@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from foveate.agents import Agent, AgentError, Means, Reply, Toolset
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import BudgetError, ConfigError, FoveateError
 from foveate.knowledge.models import ChangeType
 from foveate.log.events import DiagnosticRecorded, HandoffIngested, Tagged, WorkRecorded, WorkStep

@@ -13,7 +13,7 @@ from platformdirs import user_data_path
 from foveate.agents import Answer, Driver, Means, Reply
 from foveate.budget.charges import reply_cost
 from foveate.budget.profiles import ModelProfile, known_profile
-from foveate.compiler.compiled import CompiledContext
+from foveate.compile.compiled import CompiledContext
 from foveate.errors import ConfigError
 from foveate.knowledge.base import Knowledge
 from foveate.knowledge.project import project_of

@@ -12,8 +12,8 @@ from nicegui import ui
 
 from foveate.api.ahead import Ahead, ahead_without_budget, options_ahead
 from foveate.api.messages import one_message
-from foveate.compiler.compiled import CompiledContext
-from foveate.compiler.explain import Explanation
+from foveate.compile.compiled import CompiledContext
+from foveate.compile.explain import Explanation
 from foveate.errors import FoveateError
 from foveate.inspect.call_history import HistoryEntry
 from foveate.inspect.request import RequestContents, request_contents

@@ -9,7 +9,7 @@ from typing import Final
 
 from nicegui.element import Element
 
-from foveate.compiler.difference import Change, Difference
+from foveate.compile.difference import Change, Difference
 from foveate.errors import ConfigError
 from foveate.web.desk import Desk, Seen
 from foveate.web.frame import back_from, framed, headed, loaded

@@ -1,0 +1,117 @@
+"""Recent work: what the newest messages prove about files, errors, lists and answers, folded for a note."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from foveate.compile.draft import PassContext
+from foveate.compile.note.deeds import Deed, deeds_of
+from foveate.facts.answers import Answer, AnswersBuilder
+from foveate.facts.code import CodeState
+from foveate.facts.code_view import CodeView
+from foveate.facts.plans import PlanList, PlansBuilder, tracker_lists
+from foveate.log.messages import Message, ToolCall
+from foveate.log.quoting import flatten_text
+
+# A window begins anew so many messages later: what came before two of them is of no work that goes on.
+_STRETCH: Final = 400
+_OUTPUTS: Final = 80
+_CALLS: Final = 256
+_WHAT: Final = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a call printed, with the call in few words."""
+
+    message: Message
+    order: int
+    what: str
+    kind: str
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is known of the work from the message at `first` on."""
+
+    first: int
+    code: CodeView
+    lists: tuple[PlanList, ...]
+    answers: tuple[Answer, ...]
+    outputs: tuple[Output, ...]
+
+
+class RecentWork:
+    """Follows the work from a message on."""
+
+    def __init__(self, first: int) -> None:
+        self.first = self.next = first
+        self._code = CodeState()
+        self._plans, self._answers = PlansBuilder(), AnswersBuilder()
+        self._calls: dict[str, tuple[ToolCall, Message]] = {}
+        # By what was run or looked for: what ran again says more of it by now.
+        self._outputs: dict[str, Output] = {}
+
+    def feed(self, message: Message, order: int) -> None:
+        """Take the next message."""
+        self.next = order + 1
+        for one in (self._code, self._plans, self._answers):
+            one.feed(message, order)
+        for call in message.calls:
+            self._calls[call.id] = (call, message)
+        for call_id in list(self._calls)[: max(0, len(self._calls) - _CALLS)]:
+            del self._calls[call_id]
+        result = message.result
+        if result is not None and result.call_id in self._calls:
+            call, head = self._calls.pop(result.call_id)
+            self._take_output(message, order, deeds_of(call, head, message))
+
+    def work(self) -> Work:
+        """What is known now."""
+        code = self._code.view()
+        return Work(
+            first=self.first,
+            code=code,
+            lists=(*tracker_lists(code), *self._plans.plans().lists),
+            answers=self._answers.answers().answers,
+            outputs=tuple(self._outputs.values()),
+        )
+
+    def _take_output(self, message: Message, order: int, deeds: Sequence[Deed]) -> None:
+        what = flatten_text("; ".join(dict.fromkeys(deed.what for deed in deeds)))[:_WHAT]
+        self._outputs.pop(what, None)
+        if not any(map(_is_worth, deeds)):
+            return
+        kinds = [deed.kind for deed in deeds]
+        kind = "ran" if "ran" in kinds else kinds[0]
+        failed = any(deed.outcome.startswith("failed") for deed in deeds)
+        self._outputs[what] = Output(message=message, order=order, what=what, kind=kind, failed=failed)
+        if len(self._outputs) > _OUTPUTS:
+            del self._outputs[next(iter(self._outputs))]
+
+
+def _is_worth(deed: Deed) -> bool:
+    """Whether what a call printed says more than the story does."""
+    return deed.kind in ("looked", "searched", "called") or (
+        deed.kind == "ran" and not deed.outcome.startswith(("commit", '"'))
+    )
+
+
+def work_of(ctx: PassContext) -> Work:
+    """What is known of the work when a request is compiled; only what was not folded yet is folded."""
+    timeline = ctx.timeline
+    count = timeline.message_count
+    first = max(0, (count - _STRETCH) // _STRETCH * _STRETCH)
+    # What request passes take out in this very compile has been folded already.
+    held = None if ctx.rewritten else timeline.memo.take()
+    recent = held if isinstance(held, RecentWork) and held.first == first and held.next <= count else RecentWork(first)
+    timeline.prefetch(range(recent.next, count))
+    for order in range(recent.next, count):
+        recent.feed(ctx.said(order), order)
+    work = recent.work()
+    if not ctx.rewritten:
+        timeline.memo.leave(recent)
+    return work

@@ -1,1 +1,0 @@
-"""The compile: from a state to the request a model sees."""
