@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.agent_steps import PICTURE, SUBAGENT_STEPS, steps_for
-from bench.provider import Answer, Rule, Script, ScriptedProvider, serve
+from bench.provider import Answer, Count, Rule, Script, ScriptedProvider, serve
 from foveate.errors import FoveateError
 
 Through = Callable[[str], AbstractContextManager[str]]
@@ -254,6 +254,7 @@ def record(
     scale: float = 1.0,
     answer: Answer | None = None,
     rules: Sequence[Rule] = (),
+    count: Count | None = None,
     through: Through = nullcontext,
 ) -> Recording:
     """Run an agent until its tasks are done, and write each request to a folder.
@@ -269,7 +270,7 @@ def record(
     script = answer or Script(steps_for(agent.name, tasks=tasks), subagent_steps=SUBAGENT_STEPS)
     with (
         tempfile.TemporaryDirectory(prefix="foveate-agent-") as name,
-        serve(script, folder=to, scale=scale, rules=rules) as provider,
+        serve(script, folder=to, scale=scale, rules=rules, count=count) as provider,
         through(provider.address) as address,
     ):
         place = Place(Path(name, "home"), Path(name, "work"), address, model or agent.model)

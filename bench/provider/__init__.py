@@ -5,11 +5,12 @@ refuse a request as the real provider would; by default nothing is checked.
 """
 
 from bench.provider.script import Call, Refusal, Request, Script, Shell, Step, Tool
-from bench.provider.server import Answer, Received, Rule, ScriptedProvider, serve
+from bench.provider.server import Answer, Count, Received, Rule, ScriptedProvider, serve
 
 __all__ = [
     "Answer",
     "Call",
+    "Count",
     "Received",
     "Refusal",
     "Request",

@@ -46,9 +46,9 @@ class Anthropic:
             "stop_reason": "tool_use" if step.calls else "end_turn",
             "stop_sequence": None,
             "usage": {
-                "input_tokens": request.tokens,
+                "input_tokens": request.tokens - request.cached,
                 "cache_creation_input_tokens": 0,
-                "cache_read_input_tokens": 0,
+                "cache_read_input_tokens": request.cached,
                 "output_tokens": OUTPUT_TOKENS,
             },
         }

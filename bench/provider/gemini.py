@@ -41,6 +41,7 @@ class Gemini:
             "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
             "usageMetadata": {
                 "promptTokenCount": request.tokens,
+                "cachedContentTokenCount": request.cached,
                 "candidatesTokenCount": OUTPUT_TOKENS,
                 "totalTokenCount": request.tokens + OUTPUT_TOKENS,
             },

@@ -36,7 +36,7 @@ class OpenAIChat:
             "prompt_tokens": request.tokens,
             "completion_tokens": OUTPUT_TOKENS,
             "total_tokens": request.tokens + OUTPUT_TOKENS,
-            "prompt_tokens_details": {"cached_tokens": 0},
+            "prompt_tokens_details": {"cached_tokens": request.cached},
         }
         head = {"id": f"chatcmpl-{request.number:04}", "created": 1, "model": request.body.get("model")}
         finish = "tool_calls" if step.calls else "stop"

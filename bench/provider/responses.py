@@ -45,7 +45,7 @@ class Responses:
             "error": None,
             "usage": {
                 "input_tokens": request.tokens,
-                "input_tokens_details": {"cached_tokens": 0},
+                "input_tokens_details": {"cached_tokens": request.cached},
                 "output_tokens": OUTPUT_TOKENS,
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": request.tokens + OUTPUT_TOKENS,

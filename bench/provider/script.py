@@ -77,6 +77,7 @@ class Request:
         body: parsed; the bytes are in `ScriptedProvider.received`.
         tools: that it offers, those of namespaces included.
         tokens: to report as its size.
+        cached: those of them to report as read from the cache.
 
     """
 
@@ -87,6 +88,7 @@ class Request:
     body: Json
     tools: tuple[Tool, ...]
     tokens: int = 0
+    cached: int = 0
 
     @property
     def is_from_subagent(self) -> bool:

@@ -24,8 +24,9 @@ from bench.provider.responses import Responses
 from bench.provider.script import Json, Refusal, Request, Step, resolved
 
 # A rule looks at a request before it is answered; what it returns is the error that the agent gets.
-Rule = Callable[[Request], str | None]
+Rule = Callable[[Request], str | Refusal | None]
 Answer = Callable[[Request], Step | Refusal]
+Count = Callable[[str, Json], tuple[int, int]]
 
 DIALECTS: Final[tuple[Dialect, ...]] = (Anthropic(), OpenAIChat(), Responses(), Gemini())
 _SECRET_HEADERS: Final = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
@@ -88,6 +89,7 @@ def serve(
     folder: Path | None = None,
     rules: Sequence[Rule] = (),
     scale: float = 1.0,
+    count: Count | None = None,
 ) -> Iterator[ScriptedProvider]:
     """Serve on a free port of loopback until the block ends.
 
@@ -96,10 +98,12 @@ def serve(
         folder: where each request is written as it comes.
         rules: each sees every request that wants an answer; the first complaint refuses it.
         scale: of the usage that is reported: agents compact by that figure.
+        count: the tokens of a request of a dialect and those that are cached, to report; without it, a token is some
+            bytes of its body, and nothing is cached.
 
     """
     provider = ScriptedProvider()
-    exchange = _Exchange(provider, answer, rules, folder, scale)
+    exchange = _Exchange(provider, answer, rules, folder, scale, count)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(exchange))
     # Threads that an agent keeps alive must not hold up the end.
     server.daemon_threads = True
@@ -124,6 +128,7 @@ class _Exchange:
     rules: Sequence[Rule]
     folder: Path | None
     scale: float
+    count: Count | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def reply(self, method: str, path: str, headers: tuple[tuple[str, str], ...], wire: bytes) -> Reply:
@@ -133,13 +138,15 @@ class _Exchange:
         body = _decompressed(wire, by_name.get("content-encoding", ""))
         kind = dialect.name if dialect is not None else _kind(plain, by_name)
         number = self._keep(method, path, headers, wire, body, kind)
-        tokens = int(len(body) / BYTES_PER_TOKEN * self.scale)
+        tokens, cached = int(len(body) / BYTES_PER_TOKEN * self.scale), 0
         if dialect is None:
             return _other_reply(kind, tokens)
         try:
             parsed: Json = json.loads(body)
+            if self.count is not None:
+                tokens, cached = (int(one * self.scale) for one in self.count(dialect.name, parsed))
             tools = tuple(dialect.tools(parsed))
-            request = Request(number, dialect.name, path, by_name, parsed, tools, tokens)
+            request = Request(number, dialect.name, path, by_name, parsed, tools, tokens, cached)
             return self._answered(dialect, request)
         except Exception as error:  # noqa: BLE001 - the agent gets it as a server error, the test sees it in `errors`
             self.provider.errors.append(f"request {number}: {type(error).__name__}: {error}")
@@ -148,8 +155,9 @@ class _Exchange:
     def _answered(self, dialect: Dialect, request: Request) -> Reply:
         for rule in self.rules:
             if complaint := rule(request):
-                self.provider.complaints.append((request.number, complaint))
-                return dialect.refuse(request, Refusal(complaint))
+                refusal = complaint if isinstance(complaint, Refusal) else Refusal(complaint)
+                self.provider.complaints.append((request.number, refusal.message))
+                return dialect.refuse(request, refusal)
         answer = self.answer(request)
         if isinstance(answer, Refusal):
             return dialect.refuse(request, answer)

@@ -81,7 +81,10 @@ def answer_format_fits(payload: Mapping[str, Any]) -> Iterator[str]:
     if "generationConfig" not in payload:
         return
     match payload["generationConfig"]:
-        case {"responseMimeType": "application/json", **more} if not more:
+        # It also says how warm an answer is to be, how long, and much else.
+        case {**config} if config and not any(name.startswith("response") for name in config):
+            return
+        case {"responseMimeType": "application/json", **more} if not any(one.startswith("response") for one in more):
             return
         case {"responseMimeType": "application/json", "responseJsonSchema": Mapping()}:
             return

@@ -93,6 +93,9 @@ def answer_format_fits(payload: Mapping[str, Any]) -> Iterator[str]:
     if "text" not in payload:
         return
     match payload["text"]:
+        # It also says how much the answer is to say.
+        case {**given} if given.get("format") is None and given:
+            return
         case {"format": {"type": "json_object" | "text"}}:
             return
         case {"format": {"type": "json_schema", "name": name, "schema": {"type": "object"}}} if name in OPENAI_NAMES:
