@@ -156,7 +156,16 @@ class Trial:
         )
 
 
-HEAD: Final = f"{'agent':<16}{'calls':>6}{'raw':>10}{'sent':>10}{'rewrites':>10}{'invalid':>9}{'over budget':>13}{'exit':>6}  the fact"
+_COLUMNS: Final = (
+    ("calls", 6),
+    ("raw", 10),
+    ("sent", 10),
+    ("rewrites", 10),
+    ("invalid", 9),
+    ("over budget", 13),
+    ("exit", 6),
+)
+HEAD: Final = f"{'agent':<16}{''.join(f'{name:>{width}}' for name, width in _COLUMNS)}  the fact"
 
 
 def trial(

@@ -188,10 +188,15 @@ class Conversation:
             self.covered = len(items)
         return continued(self.layout, self.covered, len(self.keys))
 
-    def shorten(self, incoming: Incoming, most: int) -> Prepared:
-        """The request once more with at most so many tokens, since its provider takes no more; from here on always."""
+    def shorten(self, incoming: Incoming, most: int, later: int) -> Prepared:
+        """The request once more with at most so many tokens, since its provider takes no more.
+
+        Later ones may have a few more: what was refused is known, and how much would have been taken is not.
+        """
         self.session.narrow(most)
-        return self.send(incoming)
+        prepared = self.send(incoming)
+        self.session.narrow(later)
+        return prepared
 
     def report(self, call: int, usage: object) -> None:
         """Record what the provider counted for a call; what it reports wrongly is none of the agent's concern."""

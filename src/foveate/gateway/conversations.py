@@ -81,11 +81,11 @@ class Conversations:
         self._close_idle()
         return prepared
 
-    def shorten(self, incoming: Incoming, session: str, most: int) -> Prepared:
+    def shorten(self, incoming: Incoming, session: str, most: int, later: int) -> Prepared:
         """Lay out a request once more, with at most so many tokens."""
         with self._of(incoming.key) as branches:
             one = next(one for one in branches if one.session.id == session)
-            prepared = one.shorten(incoming, most)
+            prepared = one.shorten(incoming, most, later)
             self._note_sent(incoming.key, branches)
             return prepared
 

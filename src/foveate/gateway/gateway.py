@@ -212,7 +212,7 @@ class Gateway:
             return reply
         most = shorter(prepared.tokens, reply.held)
         try:
-            again = await self._in_turn(incoming.key, self.conversations.shorten, incoming, prepared.session, most)
+            again = await self._in_turn(incoming.key, self.conversations.shorten, incoming, prepared.session, *most)
         except Exception as error:  # noqa: BLE001  the agent gets the provider's own answer
             log_failure(incoming.key, error)
             return reply

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 _SIGNS: Final = (
     b"prompt is too long",
@@ -19,8 +19,9 @@ _LIMITS: Final = (
     re.compile(rb"maximum number of tokens allowed \((\d{3,})\)"),
 )
 _STILL_OPENING: Final = (b"response.created", b"response.in_progress", b"response.queued")
-# Of what was sent: the counts of a provider and of Foveate differ by less, and room is left for what comes next.
+# Of what was refused: the counts of a provider and of Foveate differ by less.
 _SHARE: Final = 0.6
+_LATER: Final = 0.85
 _OF_LIMIT: Final = 0.8
 _LONGEST_OPENING: Final = 256_000
 
@@ -31,11 +32,19 @@ def is_overflow(text: bytes) -> bool:
     return any(sign in lowered for sign in _SIGNS)
 
 
-def shorter(tokens: int, answer: bytes) -> int:
-    """The tokens of the next attempt, after one of so many was refused with this answer."""
+class Shorter(NamedTuple):
+    """The most tokens of the next attempt, and of the requests after it."""
+
+    now: int
+    later: int
+
+
+def shorter(tokens: int, answer: bytes) -> Shorter:
+    """How short the next attempt must be, after one of so many tokens was refused with this answer."""
     found = next((match for pattern in _LIMITS if (match := pattern.search(answer))), None)
     limit = int(found[1]) if found is not None else tokens
-    return max(1, min(int(tokens * _SHARE), int(limit * _OF_LIMIT)))
+    now = max(1, min(int(tokens * _SHARE), int(limit * _OF_LIMIT)))
+    return Shorter(now, max(now, int(tokens * _LATER)))
 
 
 def is_opening(events: bytes) -> bool:
