@@ -24,6 +24,7 @@ from foveate.cli.knowledge import context_command, knowledge_app
 from foveate.cli.policies import policies_command
 from foveate.cli.recall import recall_command
 from foveate.cli.replay import replay_command
+from foveate.cli.run import run_command
 from foveate.cli.search import search_command
 from foveate.cli.serve import serve_command
 from foveate.cli.sessions import sessions_command
@@ -96,6 +97,9 @@ for _panel, _commands in _PANELS.items():
     for _name, _command in _commands.items():
         app.command(_name, rich_help_panel=_panel)(_command)
 app.add_typer(workflow_app, name="workflow", rich_help_panel="Chats")
+app.command("run", rich_help_panel="Agents", context_settings={"allow_interspersed_args": False}, no_args_is_help=True)(
+    run_command
+)
 app.add_typer(gateway_app, name="gateway", rich_help_panel="Agents")
 app.add_typer(work_app, name="work", rich_help_panel="Agents")
 app.command("context", rich_help_panel="Agents")(context_command)

@@ -172,3 +172,14 @@ async def _refuse_websocket(receive: Receive, send: Send) -> None:
 def _unreachable(error: httpx.HTTPError) -> bytes:
     message = f"foveate gateway: the provider cannot be reached: {type(error).__name__}: {error}"
     return json.dumps({"type": "error", "error": {"type": "api_error", "message": message}}).encode()
+
+
+async def no_pages(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application without pages, for a gateway that stands alone."""
+    while scope["type"] == "lifespan":
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+    if scope["type"] == "http":
+        await _answer(send, 404, b'{"error":"nothing is here","remedy":"`foveate serve` shows sessions"}', [])

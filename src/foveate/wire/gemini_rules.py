@@ -80,15 +80,17 @@ def tools_fit(payload: Mapping[str, Any]) -> Iterator[str]:
 def answer_format_fits(payload: Mapping[str, Any]) -> Iterator[str]:
     if "generationConfig" not in payload:
         return
-    match payload["generationConfig"]:
-        # It also says how warm an answer is to be, how long, and much else.
-        case {**config} if config and not any(name.startswith("response") for name in config):
-            return
-        case {"responseMimeType": "application/json", **more} if not any(one.startswith("response") for one in more):
+    config = payload["generationConfig"]
+    # It also says how warm an answer is to be, how long, and much else.
+    named = {name: value for name, value in config.items() if str(name).startswith("response")} if config else {}
+    match named or config:
+        case {"responseMimeType": "application/json", **more} if not more:
             return
         case {"responseMimeType": "application/json", "responseJsonSchema": Mapping()}:
             return
-        case config:
+        case _ if config and not named:
+            return
+        case _:
             yield f"`generationConfig` says no known format: {config!r:.100}"
 
 
