@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.cli.output import AsJson, print_json, print_table, say
+from foveate.cli.output import AsJson, Kind, print_json, print_table, say
 from foveate.cli.serve import address_of, listening, run_server
 from foveate.cli.source import reported
 from foveate.cli.store import StorePlace, SystemPlace
@@ -162,9 +162,14 @@ def status_command(port: Port = PORT, as_json: AsJson = False) -> None:
         budget = f", at most {found['budget']:,} tokens a request" if found["budget"] else ""
         typer.echo(f"mode {found['mode']}{budget}")
         typer.echo(", ".join(f"{name} {count}" for name, count in found["counts"].items()))
-        rows = [[one["session"], one["mode"]] for one in found["sessions"]]
+        numbers = ("calls", "raw_tokens", "sent_tokens", "compiled_tokens")
+        rows = [
+            [one["session"], one["mode"], *("" if one[name] is None else f"{one[name]:,}" for name in numbers)]
+            for one in found["sessions"]
+        ]
         if rows:
-            print_table({"session": "name", "mode": "name"}, rows)
+            kinds: dict[str, Kind] = dict.fromkeys(("calls", "raw", "sent", "compiled"), "number")
+            print_table({"session": "name", "mode": "name", **kinds}, rows)
 
 
 @gateway_app.command("off")

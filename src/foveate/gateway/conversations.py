@@ -135,6 +135,12 @@ class Conversations:
         """The names of the sessions that are open now, the most recently used last."""
         return tuple(one.session.id for branches in list(self._branches.values()) for one in branches)
 
+    @property
+    def newest(self) -> tuple[Prepared, ...]:
+        """The newest request of each branch that is open."""
+        branches = [one for branches in list(self._branches.values()) for one in branches]
+        return tuple(one.last for one in sorted(branches, key=lambda one: one.used) if one.last is not None)
+
     # --- inside ---------------------------------------------------------------------------------------------------
 
     @contextmanager

@@ -6,7 +6,7 @@ It never knows better than the agent: whatever goes wrong here, the request goes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,8 +132,17 @@ class Gateway:
         reply = await self._send(asked, exchange.body)
         if self._may_die(exchange):
             reply = await self._sent_shorter(exchange, reply)
-        headers = returned_headers(reply.response.headers.raw) + _told(exchange)
+        headers = returned_headers(reply.response.headers.raw) + self._told(exchange)
         return Answer(status=reply.response.status_code, headers=headers, chunks=self._chunks(exchange, reply))
+
+    def _told(self, exchange: _Exchange) -> Headers:
+        incoming = exchange.incoming
+        return _told(exchange, self.mode_of(incoming.key)) if incoming is not None else []
+
+    async def settle(self, timeout: float = 5.0) -> None:
+        """Wait until what was asked so far is recorded."""
+        if self._beside:
+            await asyncio.wait(set(self._beside), timeout=timeout)
 
     async def _prepare(self, exchange: _Exchange) -> None:
         asked = exchange.asked
@@ -278,22 +287,21 @@ def secret_folder(store: str | Path) -> Path | None:
     return None if "://" in text else Path(text).expanduser().absolute().parent
 
 
-def _told(exchange: _Exchange) -> Headers:
-    """What the answer says of what became of the request."""
-    prepared, recording = exchange.prepared, exchange.recording
+def _told(exchange: _Exchange, mode: Mode) -> Headers:
+    """What the answer says of what became of the request; of one that is still recorded, where."""
+    prepared, recording, incoming = exchange.prepared, exchange.recording, exchange.incoming
+    if incoming is None:
+        return []
     if prepared is None and recording is not None and recording.done() and recording.exception() is None:
         prepared = recording.result()
-    told: Mapping[str, object] = {}
+    told: dict[str, object] = {"session": incoming.key, "mode": mode, "fallback": exchange.fallback}
     if prepared is not None:
-        told = {
+        told |= {
             "session": prepared.session,
-            "mode": prepared.mode,
-            "call": prepared.call or "",
-            "raw-tokens": prepared.raw_tokens or "",
-            "sent-tokens": prepared.tokens if exchange.is_compiled else prepared.raw_tokens or "",
-            "compiled-tokens": prepared.compiled_tokens or "",
+            "call": prepared.call,
+            "raw-tokens": prepared.raw_tokens,
+            "sent-tokens": prepared.tokens if exchange.is_compiled else prepared.raw_tokens,
+            "compiled-tokens": prepared.compiled_tokens,
             "trigger": prepared.trigger,
         }
-    if exchange.fallback:
-        told = {**told, "fallback": exchange.fallback}
-    return [(f"x-foveate-{name}".encode(), str(value).encode()) for name, value in told.items() if value != ""]
+    return [(f"x-foveate-{name}".encode(), str(value).encode()) for name, value in told.items() if value]

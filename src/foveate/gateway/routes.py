@@ -101,6 +101,7 @@ class GatewayRoutes:
 
     async def _control(self, path: str, method: str, send: Send) -> None:
         if path == CONTROL and method == "GET":
+            await self._gateway.settle()
             found: dict[str, Any] = await asyncio.to_thread(status_of, self._gateway)
             await _answer(send, 200, json.dumps(found).encode(), [])
             return

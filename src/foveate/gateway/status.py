@@ -20,5 +20,15 @@ def status_of(gateway: Gateway) -> dict[str, Any]:
         },
         "counts": dict(gateway.seen),
         "switched": dict(gateway.switched),
-        "sessions": [{"session": name, "mode": gateway.mode_of(name)} for name in gateway.conversations.open_sessions],
+        "sessions": [
+            {
+                "session": one.session,
+                "mode": gateway.mode_of(one.session),
+                "calls": one.call,
+                "raw_tokens": one.raw_tokens,
+                "sent_tokens": one.tokens,
+                "compiled_tokens": one.compiled_tokens,
+            }
+            for one in gateway.conversations.newest
+        ],
     }
