@@ -27,6 +27,7 @@ from foveate.errors import (
     UnknownModelError,
     UnknownReferenceError,
 )
+from foveate.integrations.wrap import threads_of, wrap
 from foveate.log.codec import load_events
 from foveate.log.events import Event
 from foveate.log.messages import Message
@@ -36,6 +37,7 @@ from foveate.log.semantics import TOOLS, ToolSemantics
 from foveate.log.state import AgentState
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session import Session
+from foveate.threads import Threads, thread
 
 __all__ = [
     "PASSES",
@@ -74,6 +76,7 @@ __all__ = [
     "StoreVersionError",
     "Summarizer",
     "SummaryRequest",
+    "Threads",
     "TokenBudget",
     "ToolSemantics",
     "Transparent",
@@ -82,4 +85,7 @@ __all__ = [
     "load_events",
     "reducing_pass",
     "request_pass",
+    "thread",
+    "threads_of",
+    "wrap",
 ]

@@ -20,13 +20,14 @@ from foveate.errors import FoveateError
 from foveate.gateway.conversation import Conversation, profile_of
 from foveate.gateway.incoming import Incoming, Prepared
 from foveate.gateway.layout import Layout, continued, whole
-from foveate.gateway.matching import ItemKeys, shared_length
+from foveate.gateway.matching import ItemKeys
 from foveate.gateway.settings import Mode
 from foveate.gateway.twin import Twin
 from foveate.log.events import DiagnosticRecorded
 from foveate.session.observing import log_failure
 from foveate.session.session import Session
 from foveate.store import Store
+from foveate.threads.matching import shared_length
 
 VAULT: Final = "gateway"
 # An agent that replaces so few of its last items asks something on the side; one that drops more has compacted.

@@ -10,8 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from foveate.gateway.bodies import WireBody, decode, encode
-from foveate.gateway.matching import ItemKeys, canonical, unmarked
+from foveate.gateway.matching import ItemKeys
 from foveate.gateway.protocols import Protocol
+from foveate.threads.matching import canonical, unmarked
 
 DIES_OF_OVERFLOW: Final = frozenset({"codex", "gemini-cli", "mini-swe-agent", "opencode"})
 """Agents that end, or lose their task, if a provider says that a request is too long."""

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from foveate.compile.compiled import CompiledContext
 from foveate.gateway.bodies import WireBody, decode, encode
-from foveate.gateway.matching import MARK, ItemKeys, canonical, unmarked
+from foveate.gateway.matching import ItemKeys
 from foveate.gateway.protocols import Protocol
 from foveate.log.events import ReductionRecorded
+from foveate.threads.matching import MARK, canonical, unmarked
 from foveate.wire.anthropic_marks import MOST_MARKS
 
 Layout = tuple[int | bytes, ...]

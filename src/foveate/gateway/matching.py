@@ -12,39 +12,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Final, NamedTuple
 
 from foveate.gateway.bodies import decode
 from foveate.gateway.privacy import redact_item
 from foveate.private_files import create_private_file, make_private_folder
+from foveate.threads.matching import canonical
 
-MARK: Final = "cache_control"
 _MOST_KNOWN: Final = 50_000
 _BYTES: Final = 12
-_encode_sorted: Final = msgspec.json.Encoder(order="sorted").encode
-
-
-def canonical(item: Any) -> bytes:
-    """An item as bytes that are the same however it is written: no marks, a text as its block, keys in order."""
-    plain = unmarked(item)
-    if isinstance(plain, dict) and isinstance(plain.get("content"), str):
-        plain = {**plain, "content": [{"type": "text", "text": plain["content"]}]}
-    return _encode_sorted(plain)
-
-
-def unmarked(value: Any) -> Any:
-    """A value without its cache marks."""
-    if isinstance(value, dict):
-        return {key: unmarked(one) for key, one in value.items() if key != MARK}
-    return [unmarked(one) for one in value] if isinstance(value, list) else value
-
-
-def shared_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many keys two lists begin with in common."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (first, second) in enumerate(pairs) if first != second), min(len(one), len(other)))
 
 
 class _Keys(NamedTuple):
