@@ -17,12 +17,12 @@ from typing import Final
 
 from bench.logs import data_root
 from bench.material import split_of
+from foveate.compile.facts.actions import Action, DeleteLines, EditText, PatchFile
+from foveate.compile.facts.code import CodeState
+from foveate.compile.facts.known_files import KnownFiles
+from foveate.compile.facts.line_places import Lines
+from foveate.compile.facts.spans import Span
 from foveate.errors import FoveateError
-from foveate.facts.actions import Action, DeleteLines, EditText, PatchFile
-from foveate.facts.code import CodeState
-from foveate.facts.known_files import KnownFiles
-from foveate.facts.line_places import Lines
-from foveate.facts.spans import Span
 from foveate.importers.finding import logs_in
 from foveate.importers.recording import recordings
 from foveate.log.events import MessageAppended

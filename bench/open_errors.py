@@ -1,4 +1,4 @@
-"""Open errors at the end of recorded sessions: those of the ledger beside those of `foveate.facts`.
+"""Open errors at the end of recorded sessions: those of the ledger beside those of `foveate.compile.facts`.
 
 python -m bench.open_errors [LOG ...] [--split tune|report|all] [--show]
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bench.code_state import recorded_paths, recorded_sessions
 from bench.material import split_of
+from foveate.compile.facts.errors import OpenErrors
 from foveate.compile.ledger import LedgerBuilder
-from foveate.facts.errors import OpenErrors
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.facts.answer_lines import telling_answer
-from foveate.facts.answers import Answer, AnswersBuilder
+from foveate.compile.facts.answer_lines import telling_answer
+from foveate.compile.facts.answers import Answer, AnswersBuilder
 from tests.facts.played import Played
 
 LIMITS = "BACKMEISTER C4 fw 2.18\ndeck.loaves.max      34\ndeck.gap.minutes     9\nready"

@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate.facts.code import CodeState
-from foveate.facts.errors import OpenErrors
-from foveate.facts.outcomes import judged
+from foveate.compile.facts.code import CodeState
+from foveate.compile.facts.errors import OpenErrors
+from foveate.compile.facts.outcomes import judged
 from tests.facts.played import Played
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foveate.facts.code import CodeState
-from foveate.facts.known_files import Doubt
+from foveate.compile.facts.code import CodeState
+from foveate.compile.facts.known_files import Doubt
 from tests.facts.played import Played
 
 PATH = "/repo/f.py"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foveate.facts.command_scope import check_scopes
-from foveate.facts.errors import MAX_OPEN, OpenErrors
+from foveate.compile.facts.command_scope import check_scopes
+from foveate.compile.facts.errors import MAX_OPEN, OpenErrors
 from tests.facts.played import Played
 
 FAILED = "FAILED tests/a.py::test_x - ValueError: no\n=== 1 failed in 0.1s ===\n"

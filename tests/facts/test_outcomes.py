@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.facts.outcomes import judged
-from foveate.facts.run_summaries import failed_tests_in, summaries_in, telling_lines
+from foveate.compile.facts.outcomes import judged
+from foveate.compile.facts.run_summaries import failed_tests_in, summaries_in, telling_lines
 
 PYTEST = "FAILED tests/a.py::test_x - ValueError: no\n=== 1 failed, 3 passed in 0.1s ===\n"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate.facts.code import CodeState
+from foveate.compile.facts.code import CodeState
 from tests.facts.played import Played
 
 PATH = "/repo/f.py"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate.facts.patches import FilePatch, parse_envelope, parse_unified, renamed_in
+from foveate.compile.facts.patches import FilePatch, parse_envelope, parse_unified, renamed_in
 
 ENVELOPE = """*** Begin Patch
 *** Add File: new.py

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.facts.code import CodeState
-from foveate.facts.plans import PlanList, PlansBuilder, tracker_lists
-from foveate.facts.written_lists import stated_headings, written_lists
+from foveate.compile.facts.code import CodeState
+from foveate.compile.facts.plans import PlanList, PlansBuilder, tracker_lists
+from foveate.compile.facts.written_lists import stated_headings, written_lists
 from tests.facts.played import Played
 
 

@@ -7,8 +7,8 @@ from bench.continuing.requests import script_of_scenario
 from bench.continuing.scenario import Place, Scenario
 from bench.continuing.scenarios import SCENARIOS, half_of
 
-from foveate.facts.answers import AnswersBuilder
-from foveate.facts.user_words import UserWordsBuilder
+from foveate.compile.facts.answers import AnswersBuilder
+from foveate.compile.facts.user_words import UserWordsBuilder
 from tests.facts.played import Played
 
 TUNING = [one for one in SCENARIOS if half_of(one) == "tune"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.facts.actions import (
+from foveate.compile.facts.actions import (
     Action,
     DeleteFile,
     DeleteLines,
@@ -22,9 +22,9 @@ from foveate.facts.actions import (
     SubstituteLines,
     WriteFile,
 )
-from foveate.facts.sed import sed_actions
-from foveate.facts.shell import parse_command_line
-from foveate.facts.shell_actions import shell_actions
+from foveate.compile.facts.sed import sed_actions
+from foveate.compile.facts.shell import parse_command_line
+from foveate.compile.facts.shell_actions import shell_actions
 
 
 def texts_of(line: str) -> list[tuple[str, ...]]:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.facts.harness import part_text
-from foveate.facts.prose import units_of
-from foveate.facts.user_words import GAP, UserWordsBuilder, excerpt
+from foveate.compile.facts.harness import part_text
+from foveate.compile.facts.prose import units_of
+from foveate.compile.facts.user_words import GAP, UserWordsBuilder, excerpt
 from tests.facts.played import Played
 
 LOG = "\n".join(f"[10:0{number % 10}] GET /items/{number} 200" for number in range(200))

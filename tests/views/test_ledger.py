@@ -4,8 +4,8 @@ import pytest
 from tests.dialogue import call, calls, exchange, says, session_of, user
 
 from foveate import DefaultRouter, ToolSemantics
+from foveate.compile.facts.errors import ErrorsState
 from foveate.compile.ledger import MAX_OPEN_ERRORS, Ledger, LedgerBuilder, error_line
-from foveate.facts.errors import ErrorsState
 
 
 def ledger_of(*messages, **options) -> Ledger:

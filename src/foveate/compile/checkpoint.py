@@ -14,13 +14,13 @@ import msgspec
 from foveate.budget.calibrate import Calibration, Sample
 from foveate.budget.tokens import TokenCounter
 from foveate.compile.evidence import EvidenceIndex
+from foveate.compile.facts.errors import ErrorsState
 from foveate.compile.ledger import Failure, Ledger, LedgerBuilder, Note
 from foveate.compile.projection import Selection, Sent, Usage
 from foveate.compile.sharing import Shared
 from foveate.compile.timeline import Projector, Timeline
 from foveate.compile.working_set import WorkingSet, WorkingSetBuilder
 from foveate.errors import LogError
-from foveate.facts.errors import ErrorsState
 from foveate.log.context import AgentContext, Archive, Log
 from foveate.log.events import FramingSet, ReflectionRecorded, SummaryRecorded
 from foveate.log.items import Item

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
+from foveate.compile.facts.errors import ErrorsState, HeldError, OpenError, OpenErrors, SettledError
 from foveate.compile.sharing import Shared
-from foveate.facts.errors import ErrorsState, HeldError, OpenError, OpenErrors, SettledError
 from foveate.log.messages import Message, Text, ToolCall
 
 Value = TypeVar("Value")

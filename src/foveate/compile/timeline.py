@@ -11,6 +11,7 @@ from foveate.budget.accounting import Precounted, message_tokens
 from foveate.budget.calibrate import Calibration
 from foveate.budget.tokens import TokenCounter
 from foveate.compile.evidence import EvidenceIndex
+from foveate.compile.facts.user_words import has_words_of_user
 from foveate.compile.ledger import LedgerBuilder
 from foveate.compile.mending import Mender
 from foveate.compile.projection import (
@@ -26,7 +27,6 @@ from foveate.compile.projection import (
 )
 from foveate.compile.sharing import Shared
 from foveate.compile.working_set import WorkingSetBuilder
-from foveate.facts.user_words import has_words_of_user
 from foveate.log.context import AgentContext, Log
 from foveate.log.events import (
     ON_REQUEST,

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from foveate.compile.ledger import error_line
-from foveate.compile.passes.fold import described
-from foveate.facts.actions import (
+from foveate.compile.facts.actions import (
     Action,
     DeleteFile,
     DeleteLines,
@@ -24,10 +22,12 @@ from foveate.facts.actions import (
     SubstituteLines,
     WriteFile,
 )
-from foveate.facts.outcomes import CommandOutcome, command_outcome, has_effect
-from foveate.facts.shell_actions import shell_actions
-from foveate.facts.shell_words import command_of
-from foveate.facts.tool_actions import tool_actions
+from foveate.compile.facts.outcomes import CommandOutcome, command_outcome, has_effect
+from foveate.compile.facts.shell_actions import shell_actions
+from foveate.compile.facts.shell_words import command_of
+from foveate.compile.facts.tool_actions import tool_actions
+from foveate.compile.ledger import error_line
+from foveate.compile.passes.fold import described
 from foveate.log.messages import Message, ToolCall
 from foveate.log.quoting import flatten_text, quote_claim
 from foveate.log.semantics import parsed_arguments, recorded_semantics

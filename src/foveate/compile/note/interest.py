@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from foveate.compile.draft import PassContext
+from foveate.compile.facts.word_set import word_set
 from foveate.compile.working_set import is_entity
-from foveate.facts.word_set import word_set
 from foveate.log.messages import Message
 from foveate.log.semantics import argument_texts
 

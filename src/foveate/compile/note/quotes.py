@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from foveate.compile.draft import PassContext
+from foveate.compile.facts.code_view import CodeView, Piece
+from foveate.compile.facts.known_files import Doubt
+from foveate.compile.facts.tool_output import parse_output
 from foveate.compile.note.blocks import Block, blocks_of, choose_blocks, joined, value_blocks
 from foveate.compile.note.interest import Interest
 from foveate.compile.note.recent import Output, Work
-from foveate.facts.code_view import CodeView, Piece
-from foveate.facts.known_files import Doubt
-from foveate.facts.tool_output import parse_output
 from foveate.log.items import Item, Line
 from foveate.log.semantics import argument_texts
 

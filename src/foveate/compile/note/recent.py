@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from foveate.compile.draft import PassContext
+from foveate.compile.facts.answers import Answer, AnswersBuilder
+from foveate.compile.facts.code import CodeState
+from foveate.compile.facts.code_view import CodeView
+from foveate.compile.facts.plans import PlanList, PlansBuilder, tracker_lists
 from foveate.compile.note.deeds import Deed, deeds_of
-from foveate.facts.answers import Answer, AnswersBuilder
-from foveate.facts.code import CodeState
-from foveate.facts.code_view import CodeView
-from foveate.facts.plans import PlanList, PlansBuilder, tracker_lists
 from foveate.log.messages import Message, ToolCall
 from foveate.log.quoting import flatten_text
 

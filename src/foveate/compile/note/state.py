@@ -7,12 +7,12 @@ from posixpath import commonpath
 from typing import Final
 
 from foveate.compile.draft import PassContext
+from foveate.compile.facts.known_files import FileChange
+from foveate.compile.facts.plans import PlanList
 from foveate.compile.note.interest import Interest
 from foveate.compile.note.quotes import quoted_lines
 from foveate.compile.note.recent import Work
 from foveate.compile.passes.digest import digest_item, fitting
-from foveate.facts.known_files import FileChange
-from foveate.facts.plans import PlanList
 from foveate.log.items import Item, Line
 from foveate.log.quoting import flatten_text, quote_attempt, quote_claim
 

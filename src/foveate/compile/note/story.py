@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 
 from foveate.compile.draft import Group, PassContext
+from foveate.compile.facts.answers import Answer, AnswerSource
+from foveate.compile.facts.user_words import UserWordsBuilder
 from foveate.compile.ledger import DECISION
 from foveate.compile.note.deeds import Deed, deeds_of, short_path, told
 from foveate.compile.passes.digest import fitting, head_of
-from foveate.facts.answers import Answer, AnswerSource
-from foveate.facts.user_words import UserWordsBuilder
 from foveate.log.items import Line, LineKind
 from foveate.log.messages import Message, Text, speaker_of
 from foveate.log.quoting import quote_claim

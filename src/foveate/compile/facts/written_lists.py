@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.word_set import word_set
 
 ItemState = Literal["open", "active", "done", "dropped", "none"]
 

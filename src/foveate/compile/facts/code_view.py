@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from foveate.facts.known_files import Doubt, FileChange
+from foveate.compile.facts.known_files import Doubt, FileChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from foveate.facts.shell import Command, parse_command_line
-from foveate.facts.shell_words import join_path, unwrap_words
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.shell import Command, parse_command_line
+from foveate.compile.facts.shell_words import join_path, unwrap_words
+from foveate.compile.facts.word_set import word_set
 
 CheckKind = Literal["test", "build", "lint", "format", "git", "run"]
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from foveate.facts.code_view import CodeView
-from foveate.facts.harness import part_text
-from foveate.facts.list_calls import ItemChange, ListChange, list_changes, plan_text
-from foveate.facts.written_lists import (
+from foveate.compile.facts.code_view import CodeView
+from foveate.compile.facts.harness import part_text
+from foveate.compile.facts.list_calls import ItemChange, ListChange, list_changes, plan_text
+from foveate.compile.facts.written_lists import (
     ItemState,
     ListItem,
     WrittenList,

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from foveate.facts.actions import Action, Print, ShowDiff, ShowLines, ShowMatches, Shown
-from foveate.facts.shell_words import join_path
-from foveate.facts.tool_output import Output, contiguous_numbered, matched_runs, numbered_runs
+from foveate.compile.facts.actions import Action, Print, ShowDiff, ShowLines, ShowMatches, Shown
+from foveate.compile.facts.shell_words import join_path
+from foveate.compile.facts.tool_output import Output, contiguous_numbered, matched_runs, numbered_runs
 
 _WINDOW: Final = re.compile(r"\[File: ([^\n(]{1,400}?) \((\d{1,9}) lines total\)\]\n")
 _COMPLAINT: Final = re.compile(

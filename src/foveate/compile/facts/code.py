@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from foveate.facts.actions import (
+from foveate.compile.facts.actions import (
     Action,
     Confirm,
     EditText,
@@ -26,16 +26,16 @@ from foveate.facts.actions import (
     Shown,
     WriteFile,
 )
-from foveate.facts.code_view import CodeView, Piece, ShownDiff
-from foveate.facts.known_files import KnownFiles
-from foveate.facts.patches import parse_unified
-from foveate.facts.programs import may_write_files
-from foveate.facts.reads import lines_shown, read_window, split_output
-from foveate.facts.shell_actions import shell_actions
-from foveate.facts.shell_words import command_of, join_path
-from foveate.facts.tool_actions import tool_actions
-from foveate.facts.tool_output import Output, parse_output
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.code_view import CodeView, Piece, ShownDiff
+from foveate.compile.facts.known_files import KnownFiles
+from foveate.compile.facts.patches import parse_unified
+from foveate.compile.facts.programs import may_write_files
+from foveate.compile.facts.reads import lines_shown, read_window, split_output
+from foveate.compile.facts.shell_actions import shell_actions
+from foveate.compile.facts.shell_words import command_of, join_path
+from foveate.compile.facts.tool_actions import tool_actions
+from foveate.compile.facts.tool_output import Output, parse_output
+from foveate.compile.facts.word_set import word_set
 from foveate.log.messages import Message, ToolCall
 from foveate.log.semantics import parsed_arguments, recorded_semantics
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from foveate.facts.actions import (
+from foveate.compile.facts.actions import (
     Action,
     Confirm,
     DeleteFile,
@@ -21,10 +21,10 @@ from foveate.facts.actions import (
     SubstituteLines,
     WriteFile,
 )
-from foveate.facts.line_places import Lines
-from foveate.facts.patches import FilePatch
-from foveate.facts.programs import is_generated, may_write_files
-from foveate.facts.spans import Span, Spans
+from foveate.compile.facts.line_places import Lines
+from foveate.compile.facts.patches import FilePatch
+from foveate.compile.facts.programs import is_generated, may_write_files
+from foveate.compile.facts.spans import Span, Spans
 
 MAX_FILES: Final = 256
 _MAX_LINES: Final = 200_000

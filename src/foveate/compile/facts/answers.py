@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from foveate.facts.answer_lines import is_refusal, telling_answer, value_share
-from foveate.facts.programs import Reach, reach_of
-from foveate.facts.prose import units_of
-from foveate.facts.shell import Command, parse_command_line
-from foveate.facts.shell_words import command_of, unwrap_words
-from foveate.facts.tool_actions import is_file_tool
-from foveate.facts.tool_output import parse_output
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.answer_lines import is_refusal, telling_answer, value_share
+from foveate.compile.facts.programs import Reach, reach_of
+from foveate.compile.facts.prose import units_of
+from foveate.compile.facts.shell import Command, parse_command_line
+from foveate.compile.facts.shell_words import command_of, unwrap_words
+from foveate.compile.facts.tool_actions import is_file_tool
+from foveate.compile.facts.tool_output import parse_output
+from foveate.compile.facts.word_set import word_set
 from foveate.log.messages import Access, Message, ToolCall
 from foveate.log.semantics import parsed_arguments, recorded_semantics
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final
 
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.word_set import word_set
 
 
 class Reach(Enum):

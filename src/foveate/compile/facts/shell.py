@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.word_set import word_set
 
 MAX_COMMAND: Final = 200_000
 _MAX_DEPTH: Final = 8

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from foveate.facts.written_lists import MAX_ITEMS, ItemState, ListItem, checked_lines, shortened, state_of
+from foveate.compile.facts.written_lists import MAX_ITEMS, ItemState, ListItem, checked_lines, shortened, state_of
 from foveate.log.messages import ToolCall
 
 _PLAN_TOOLS: Final = frozenset({"ExitPlanMode", "exit_plan_mode", "present_plan", "plan_mode_respond"})

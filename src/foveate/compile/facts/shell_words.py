@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from foveate.facts.shell import Command, Redirect, Word
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.shell import Command, Redirect, Word
+from foveate.compile.facts.word_set import word_set
 
 _SILENT: Final = word_set("""
     cd export set mkdir rm mv cp touch chmod true : source . unset test [ [[ sleep ln for shopt read break

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from foveate.facts.actions import (
+from foveate.compile.facts.actions import (
     Action,
     Confirm,
     DeleteFile,
@@ -19,9 +19,9 @@ from foveate.facts.actions import (
     ShowMatches,
     WriteFile,
 )
-from foveate.facts.patches import parse_envelope, parse_unified
-from foveate.facts.shell_words import join_path
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.patches import parse_envelope, parse_unified
+from foveate.compile.facts.shell_words import join_path
+from foveate.compile.facts.word_set import word_set
 
 Arguments = Mapping[str, Any]
 Actions = Iterator[Action]

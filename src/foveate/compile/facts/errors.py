@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from foveate.facts.command_scope import CheckScope, check_scopes, holds
-from foveate.facts.outcomes import CommandOutcome, command_outcome, judged
-from foveate.facts.run_summaries import telling_lines
-from foveate.facts.shell import parse_command_line
-from foveate.facts.shell_words import command_of, join_path, unwrap_words
-from foveate.facts.tool_actions import is_file_tool
-from foveate.facts.tool_output import parse_output
+from foveate.compile.facts.command_scope import CheckScope, check_scopes, holds
+from foveate.compile.facts.outcomes import CommandOutcome, command_outcome, judged
+from foveate.compile.facts.run_summaries import telling_lines
+from foveate.compile.facts.shell import parse_command_line
+from foveate.compile.facts.shell_words import command_of, join_path, unwrap_words
+from foveate.compile.facts.tool_actions import is_file_tool
+from foveate.compile.facts.tool_output import parse_output
 from foveate.log.messages import Access, Message, ToolCall
 from foveate.log.semantics import parsed_arguments, recorded_semantics, understood
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from foveate.facts.actions import (
+from foveate.compile.facts.actions import (
     Action,
     DeleteFile,
     MayWrite,
@@ -21,12 +21,12 @@ from foveate.facts.actions import (
     Shown,
     WriteFile,
 )
-from foveate.facts.patches import FilePatch, parse_envelope, parse_unified
-from foveate.facts.programs import Reach, formatted_paths, may_write_files, reach_of
-from foveate.facts.sed import sed_actions
-from foveate.facts.shell import Command, Word, parse_command_line
-from foveate.facts.shell_reads import shown_by
-from foveate.facts.shell_words import (
+from foveate.compile.facts.patches import FilePatch, parse_envelope, parse_unified
+from foveate.compile.facts.programs import Reach, formatted_paths, may_write_files, reach_of
+from foveate.compile.facts.sed import sed_actions
+from foveate.compile.facts.shell import Command, Word, parse_command_line
+from foveate.compile.facts.shell_reads import shown_by
+from foveate.compile.facts.shell_words import (
     and_or_lists,
     is_silent,
     is_to_file,

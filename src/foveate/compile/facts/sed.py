@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from foveate.facts.actions import Action, DeleteLines, MayWrite, SubstituteLines
+from foveate.compile.facts.actions import Action, DeleteLines, MayWrite, SubstituteLines
 
 _ADDRESS: Final = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?")
 _SPECIAL: Final = frozenset(".*[]^$")

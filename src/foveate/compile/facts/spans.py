@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from foveate.facts.line_places import Lines, place_from, places_of
+from foveate.compile.facts.line_places import Lines, place_from, places_of
 
 MAX_SPANS: Final = 64
 MAX_LINES: Final = 20_000

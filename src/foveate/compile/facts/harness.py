@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.word_set import word_set
 
 HarnessKind = Literal[
     "reminder",

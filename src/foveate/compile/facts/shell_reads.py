@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from foveate.facts.actions import Print, ShowDiff, ShowLines, ShowMatches, Shown
-from foveate.facts.shell import Command
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.actions import Print, ShowDiff, ShowLines, ShowMatches, Shown
+from foveate.compile.facts.shell import Command
+from foveate.compile.facts.word_set import word_set
 
 _RANGE: Final = re.compile(r"(\d{1,9})(?:,(\d{1,9}|\$))?p")
 _AWK_RANGE: Final = re.compile(

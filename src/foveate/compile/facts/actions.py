@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from foveate.facts.patches import FilePatch
+from foveate.compile.facts.patches import FilePatch
 
 EVERYTHING: Final = ""
 

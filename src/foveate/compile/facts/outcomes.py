@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from foveate.facts.command_scope import check_scope
-from foveate.facts.programs import Reach, reach_of
-from foveate.facts.run_summaries import Summary, failed_tests_in, summaries_in, telling_lines
-from foveate.facts.shell import Command, parse_command_line
-from foveate.facts.shell_words import unwrap_words
-from foveate.facts.tool_output import parse_output
-from foveate.facts.word_set import word_set
+from foveate.compile.facts.command_scope import check_scope
+from foveate.compile.facts.programs import Reach, reach_of
+from foveate.compile.facts.run_summaries import Summary, failed_tests_in, summaries_in, telling_lines
+from foveate.compile.facts.shell import Command, parse_command_line
+from foveate.compile.facts.shell_words import unwrap_words
+from foveate.compile.facts.tool_output import parse_output
+from foveate.compile.facts.word_set import word_set
 from foveate.log.messages import Message
 
 OutcomeKind = Literal["passed", "failed", "unknown"]

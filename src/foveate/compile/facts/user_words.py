@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from foveate.facts.harness import HarnessText, part_text, program_text, reminders_in
-from foveate.facts.prose import Unit, units_of
-from foveate.facts.run_summaries import telling_lines
+from foveate.compile.facts.harness import HarnessText, part_text, program_text, reminders_in
+from foveate.compile.facts.prose import Unit, units_of
+from foveate.compile.facts.run_summaries import telling_lines
 from foveate.log.messages import Message, Text
 
 Measure = Callable[[str], int]
