@@ -25,6 +25,7 @@ from foveate.recall import PassageIndex
 from foveate.recall.tool import RECALL_TOOL
 from foveate.session.recollection import Recollection
 from foveate.session.records import Beside, Looked, Recipe, state_of
+from foveate.session.redacting import redacted_framing
 from foveate.session.settling import settled_errors
 from foveate.wire.names import originals_of
 from foveate.wire.tools import tool_names
@@ -49,6 +50,8 @@ class Options:
     always: tuple[Pass | PlainPass, ...] = ()
     # How a model with a shell gets content back, where it has no tool for it.
     recall_command: str | None = None
+    # Whether secrets are taken out before anything is recorded.
+    redact: bool = False
     # The most tokens that a provider was found to take, if that is less than the budget.
     most: int | None = None
 
@@ -224,6 +227,10 @@ class Means:
             self.profile = profile or Options(model=framing.model).profile()
             self.counter = self._options.counter_for(self.profile)
         self._use(framing)
+
+    def storable(self, framing: FramingSet) -> FramingSet:
+        """A framing as it may be recorded."""
+        return redacted_framing(framing) if self._options.redact else framing
 
     def follow(self, framing: FramingSet) -> None:
         """Compile with a framing that the session has by what others or earlier ones did."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,10 +16,11 @@ from foveate.log.context import AgentContext, Messages
 from foveate.log.events import Event
 from foveate.log.items import Item
 from foveate.log.messages import Message, MessageMeta, text_message
+from foveate.log.sections import ContextSection
 from foveate.recall import excerpt
 from foveate.session import records
 from foveate.session.commit import EventWriter
-from foveate.session.options import Means
+from foveate.session.options import Attempt, Means
 
 
 class ReadableSession:
@@ -30,6 +31,8 @@ class ReadableSession:
 
     _writer: EventWriter
     _means: Means
+    # What a preview showed is what `compile` sends, if nothing happened in between.
+    _previewed: Attempt | None = None
 
     def call(self, number: int) -> CompiledContext:
         """Call `number` as it was sent, folded from the events recorded for it; nothing is decided again."""
@@ -96,12 +99,29 @@ class ReadableSession:
             return given_back(text_message(reference, "tool", text, MessageMeta()), lines, query)
         return given_back(self._known(reference), lines, query)
 
+    def preview(
+        self,
+        *,
+        now: float | None = None,
+        sections: Iterable[ContextSection] = (),
+        override: Iterable[object] | None = None,
+    ) -> CompiledContext:
+        """The request that `compile` would give, with nothing recorded."""
+        beside = records.beside(sections, override)
+        with self._writer.guard:
+            self._previewed = self._attempted(now, beside)
+            return self._previewed.view
+
     def answer_recall(self, arguments: str | Mapping[str, Any]) -> str:
         """Answer a call of the recall tool; what is wrong with it is said to the model, not raised."""
         return answer_recall(self, arguments)
 
     def _projection(self) -> Projection:
         return self._writer.projection(self._means.counter)
+
+    def _attempted(self, now: float | None, beside: records.Beside) -> Attempt:
+        """What is recalled, and the view of it; of what was previewed just now it is the same again."""
+        return self._means.attempted(self._writer.context, self._projection(), now, beside, self._previewed)
 
     def _known(self, message_id: str) -> Message:
         with self._writer.guard:

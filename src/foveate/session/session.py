@@ -29,9 +29,9 @@ from foveate.session import records
 from foveate.session.beside import Turns, run_beside
 from foveate.session.commit import Committed, EventWriter, Journal, Make
 from foveate.session.observing import log_compile
-from foveate.session.options import Attempt, Means, Options
+from foveate.session.options import Means, Options
 from foveate.session.reading import ReadableSession
-from foveate.session.redacting import RedactingRouter, redacted_framing
+from foveate.session.redacting import RedactingRouter
 from foveate.session.usage import UsageReports, reported
 from foveate.wire.formats import decode_next
 from foveate.wire.names import restored
@@ -109,9 +109,9 @@ class Session(ReadableSession):
                 compact_when=compact_when,
                 counter=counter,
                 recall_command=recall_command,
+                redact=redact,
             )
         )
-        self._redacts = redact
         self._router = RedactingRouter(router or DefaultRouter()) if redact else router or DefaultRouter()
         self._summarizer = summarizer
         if summarizer is not None:
@@ -121,8 +121,6 @@ class Session(ReadableSession):
         # Whose summary is being written; only one at a time.
         self._turns = Turns()
         self._writer = EventWriter(AgentContext(session=records.session_name(session_id)))
-        # What a preview showed is what `compile` sends, if nothing happened in between.
-        self._previewed: Attempt | None = None
         self._frame(records.framing(system, tools, response_format, self._means.framing.model), given=True)
 
     @classmethod
@@ -330,19 +328,6 @@ class Session(ReadableSession):
                 tell(view)
             return view
 
-    def preview(
-        self,
-        *,
-        now: float | None = None,
-        sections: Iterable[ContextSection] = (),
-        override: Iterable[object] | None = None,
-    ) -> CompiledContext:
-        """The request that `compile` would give, with nothing recorded."""
-        beside = records.beside(sections, override)
-        with self._writer.guard:
-            self._previewed = self._attempted(now, beside)
-            return self._previewed.view
-
     async def acompile(
         self, *, now: float | None = None, sections: Iterable[ContextSection] = (), timeout: float = 60.0
     ) -> CompiledContext:
@@ -379,7 +364,7 @@ class Session(ReadableSession):
         context, means = writer.context, self._means
         recorded = records.framing_of(context)
         model = (recorded if keeps_model else means.framing).model
-        given = self._storable(records.framing(chosen["system"], chosen["tools"], chosen["response_format"], model))
+        given = means.storable(records.framing(chosen["system"], chosen["tools"], chosen["response_format"], model))
         self._writer = writer
         if writer.journal is not None:
             means.search_in(writer.journal.index())
@@ -391,13 +376,10 @@ class Session(ReadableSession):
     def _frame(
         self, framing: FramingSet, profile: ModelProfile | None = None, *, given: bool = False, hold: bool = False
     ) -> None:
-        framing = self._storable(framing)
+        framing = self._means.storable(framing)
         self._means.adopt(framing, profile)
         bodies = [msgspec.structs.replace(framing, given=given)]
         self._append(partial(AgentContext.with_events, bodies=bodies), hold=hold)
-
-    def _storable(self, framing: FramingSet) -> FramingSet:
-        return redacted_framing(framing) if self._redacts else framing
 
     def _routed(self, step: AgentStep, event: Body | None, context: AgentContext) -> AgentContext:
         """The context with the messages of a step, and the event behind them."""
@@ -431,7 +413,3 @@ class Session(ReadableSession):
         place = self._writer.place
         self._writer.save(self._means.counter)
         return replace(view, recorded_in=place)
-
-    def _attempted(self, now: float | None, beside: records.Beside) -> Attempt:
-        """What is recalled, and the view of it; of what was previewed just now it is the same again."""
-        return self._means.attempted(self._writer.context, self._projection(), now, beside, self._previewed)
