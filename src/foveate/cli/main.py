@@ -21,6 +21,7 @@ from foveate.cli.gateway import gateway_app
 from foveate.cli.handing import handoff_app, journal_command, map_app
 from foveate.cli.importing import import_command
 from foveate.cli.knowledge import context_command, knowledge_app
+from foveate.cli.mcp import mcp_app
 from foveate.cli.policies import policies_command
 from foveate.cli.recall import recall_command
 from foveate.cli.replay import replay_command
@@ -96,6 +97,7 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
 for _panel, _commands in _PANELS.items():
     for _name, _command in _commands.items():
         app.command(_name, rich_help_panel=_panel)(_command)
+app.add_typer(mcp_app, name="mcp", rich_help_panel="Agents")
 app.add_typer(workflow_app, name="workflow", rich_help_panel="Chats")
 app.command("run", rich_help_panel="Agents", context_settings={"allow_interspersed_args": False}, no_args_is_help=True)(
     run_command

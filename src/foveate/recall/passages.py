@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from foveate.log.messages import Message
+import msgspec
+
+from foveate.log.messages import Message, ToolCall, ToolResult
 from foveate.recall.readable import readable
+from foveate.recall.tool import is_answer, tool_over_mcp
 
 PARTS: Final = 400
 _LINES: Final = 12
@@ -34,12 +37,24 @@ class Passage(NamedTuple):
 def passages_of(message: Message, order: int) -> list[Passage]:
     """The passages of a message: about 12 lines or 700 characters each, cut at blank lines where there are some.
 
-    Of a huge message the beginning and the end are cut up, and never into more than `PARTS` passages.
+    Of a huge message the beginning and the end are cut up, and never into more than `PARTS` passages. What was asked
+    of a log and answered from it is no part of what happened, and has none.
     """
-    text = readable(message)
+    text = readable(_without_questions(message))
     tool = message.meta.tool_name or next((call.name for call in message.calls), None)
     texts = _cut(text)
     return [Passage(order, part, message.id, message.role, tool, piece) for part, piece in enumerate(texts)]
+
+
+def _without_questions(message: Message) -> Message:
+    """A message without calls of our own tools, and without their answers."""
+    kept = tuple(
+        part
+        for part in message.parts
+        if not (isinstance(part, ToolCall) and tool_over_mcp(part.name) is not None)
+        and not (isinstance(part, ToolResult) and is_answer(part.text))
+    )
+    return message if len(kept) == len(message.parts) else msgspec.structs.replace(message, parts=kept)
 
 
 def _cut(text: str) -> list[str]:

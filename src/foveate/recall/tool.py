@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 RECALL_TOOL: Final[dict[str, Any]] = {
@@ -41,3 +42,19 @@ RECALL_TOOL: Final[dict[str, Any]] = {
         },
     },
 }
+
+ANSWER_MARK: Final = "[from the log of Foveate"
+"""What an answer about the log begins with, so that no search finds it instead of what it was about."""
+_WITHIN: Final = 400
+_OVER_MCP: Final = re.compile(r"(?:mcp[_.-]{1,2})?foveate(?:[_.-]{1,2}|/)(?P<tool>recall|why|search|touched|fixed)")
+
+
+def tool_over_mcp(name: str) -> str | None:
+    """Which of our tools a name stands for that a client gave it, whose MCP server is called `foveate`."""
+    found = _OVER_MCP.fullmatch(name)
+    return found["tool"] if found is not None else None
+
+
+def is_answer(text: str) -> bool:
+    """Whether a tool result is one of our answers; some clients write a line of their own above it."""
+    return ANSWER_MARK in text[:_WITHIN]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -22,7 +21,7 @@ from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, FramingSet, RecallRecorded
 from foveate.log.semantics import TOOLS
 from foveate.recall import PassageIndex
-from foveate.recall.tool import RECALL_TOOL
+from foveate.recall.tool import RECALL_TOOL, tool_over_mcp
 from foveate.session.recollection import Recollection
 from foveate.session.records import Beside, Looked, Recipe, state_of
 from foveate.session.redacting import redacted_framing
@@ -155,17 +154,13 @@ class Options:
         refuse_reducing(self.passes or ())
 
 
-# As clients name the tool of an MCP server that they call `foveate`.
-_RECALL_OVER_MCP: Final = re.compile(r"(?:mcp[_.-]{1,2})?foveate(?:[_.-]{1,2}|__|/)recall")
-
-
 def recall_tool_in(tools: Sequence[Mapping[str, Any]]) -> str | None:
     """The name of the recall tool, if the model has it: nothing may point to a tool that is not there.
 
     A tool whose loading is deferred is not there before the model has searched for it.
     """
     names = tool_names(tool for tool in tools if tool.get("defer_loading") is not True)
-    over_mcp = next((name for name in names if _RECALL_OVER_MCP.fullmatch(name)), None)
+    over_mcp = next((name for name in names if tool_over_mcp(name) == "recall"), None)
     name = RECALL_TOOL["function"]["name"]
     return over_mcp or (name if name in names else None)
 

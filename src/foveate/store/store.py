@@ -306,6 +306,7 @@ class Store:
         query: str,
         *,
         session: str | None = None,
+        sessions: Collection[str] | None = None,
         roles: Collection[str] | None = None,
         tools: Collection[str] | None = None,
         kinds: Collection[str] | None = None,
@@ -319,6 +320,7 @@ class Store:
         Args:
             query: words, names, paths; a question will do.
             session: only in the session with this id.
+            sessions: only in those of the sessions with these ids that are there.
             roles: only what was said in one of these roles: user, assistant, tool, system.
             tools: only calls and results of these tools.
             kinds: only messages of these origins, such as error, tool_call or user.
@@ -334,10 +336,16 @@ class Store:
         if limit < 1:
             raise ConfigError(f"`limit` must be 1 or more, got {limit!r}")
         filters = Filters(roles=roles, tools=tools, kinds=kinds, since=since, until=until)
+        if session is not None and sessions is not None:
+            raise ConfigError("give `session` or `sessions`, not both")
         infos = self.sessions() if session is None else [self.session(session)]
+        if sessions is not None:
+            infos = [info for info in infos if info.session_id in sessions]
         if not self.read_only:
             self._index(infos, embedder)
-        search = Search(self, {info.key: info for info in infos}, filters, everywhere=session is None)
+        search = Search(
+            self, {info.key: info for info in infos}, filters, everywhere=session is None and sessions is None
+        )
         try:
             return search.hits(query, limit, embedder)
         except FoveateError:
