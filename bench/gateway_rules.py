@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bench.provider import Refusal, Request
 from foveate.budget.tokens import counter_for
-from foveate.gateway.matching import canonical
+from foveate.threads.matching import canonical
 from foveate.wire.formats import format_named
 
 Json = dict[str, Any]

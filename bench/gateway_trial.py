@@ -28,8 +28,8 @@ from bench.gateway_rules import FORMATS, Enforcing, request_tokens
 from bench.provider import Refusal, Request, Script, Shell, Step
 from foveate.api.guard import Guard
 from foveate.gateway import Gateway, GatewayRoutes, GatewaySettings, Upstreams
-from foveate.gateway.matching import canonical
 from foveate.store import Store
+from foveate.threads.matching import canonical
 
 FACT: Final = "The vault of the north tower opens with the word quillfeather-4471."
 WORD: Final = "quillfeather-4471"

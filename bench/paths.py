@@ -1,6 +1,6 @@
 """How far the data travels: `python -m bench.paths`.
 
-Counts, for five paths through the library, the calls of its own functions, how many different functions and files they
+Counts, for six paths through the library, the calls of its own functions, how many different functions and files they
 are in, and how often the next call is in another package. `--beside CHECKOUT` counts the same there. `--without FILES`
 leaves the calls of some files out here: what a path would be without what they are for.
 """
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple, Self
@@ -137,10 +138,11 @@ def _compile_whole(recorder: Recorder) -> Count:
     return count
 
 
-def _compile_reduced(recorder: Recorder) -> Count:
-    from foveate import Session  # noqa: PLC0415
+def _compile_reduced(recorder: Recorder, policy: str = "default") -> Count:
+    from foveate import POLICIES, Session  # noqa: PLC0415
 
-    session = Session(budget=BUDGET)
+    # The default of 0.1 has had another name since.
+    session = Session(budget=BUDGET, policy=policy if policy in POLICIES else "default")
     session.extend(_conversation(MESSAGES))
     recorder.start()
     view = session.compile()
@@ -215,6 +217,7 @@ PATHS: Final[Mapping[str, Callable[[Recorder], Count]]] = {
     "append one message": _append,
     "compile, nothing to reduce": _compile_whole,
     f"compile that reduces {MESSAGES} messages": _compile_reduced,
+    "the same, by lines": partial(_compile_reduced, policy="lines"),
     "open a session in a new file": _open,
     "endless turn with a summary": _endless_turn,
 }
