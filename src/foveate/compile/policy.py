@@ -29,6 +29,7 @@ from foveate.compile.passes import (
     Fold,
     Isolation,
     Mask,
+    PlaceSummary,
     Repair,
     RestorePins,
     ShowErrors,
@@ -54,6 +55,7 @@ PASSES: tuple[Pass | PlainPass, ...] = (
     RestorePins(),  # first in a reduction: what comes back has to be paired, counted and kept by all others
     Repair(),  # before all that reduce: they assume that calls and results are paired
     Note(),  # evicts what is older than the tail, and writes what happened in it and how the work stands
+    PlaceSummary(),  # right after the note: a summary that a model wrote stands for the deeds of its newest story
     Truncate(),  # last of those that take away: the guarantee, not the plan
     ShowErrors(),  # after all that may have taken an open error away; truncating leaves room for its line
 )

@@ -12,13 +12,14 @@ from foveate.budget.window import TokenBudget
 from foveate.compile.compiled import CompiledContext
 from foveate.compile.compilers import Compiler, PipelineCompiler, PragmaticCompiler
 from foveate.compile.draft import Shares
+from foveate.compile.moments import BetweenTurns
 from foveate.compile.pass_protocol import Pass, PlainPass, reaches_back
 from foveate.compile.policy import CompactWhen, Policy, isolated, policy_named, refuse_reducing
 from foveate.compile.projection import Projection
 from foveate.compile.recipe import fingerprint, source_of
 from foveate.errors import ConfigError, UnknownModelError
 from foveate.log.context import AgentContext
-from foveate.log.events import DiagnosticRecorded, FramingSet, RecallRecorded
+from foveate.log.events import DiagnosticRecorded, FramingSet, RecallRecorded, ReductionRecorded
 from foveate.log.semantics import TOOLS
 from foveate.recall import PassageIndex
 from foveate.recall.tool import RECALL_TOOL, tool_over_mcp
@@ -284,6 +285,17 @@ class Means:
         found = [] if beside.override is not None else self.recalled(projection, context.turn)
         view = self.compiler.compile(state_of(context, projection, found, now, beside))
         return Attempt(*compiled_from, found, view)
+
+    def between_turns(self, context: AgentContext, projection: Projection, now: float | None) -> CompiledContext | None:
+        """The view of a session whose turn has ended, if there is no room for another one."""
+        compiler = self.compiler
+        last = projection.message(projection.message_count - 1) if projection.message_count else None
+        if not isinstance(compiler, PipelineCompiler) or last is None or last.role != "assistant" or last.calls:
+            return None
+        policy = replace(compiler.policy, when=BetweenTurns(also=compiler.policy.when))
+        state = state_of(context, projection, [], now, Beside((), None))
+        view = replace(compiler, policy=policy).compile(state)
+        return view if any(isinstance(body, ReductionRecorded) for body in view.proposed) else None
 
     def recalled(self, projection: Projection, turn: int) -> list[RecallRecorded | DiagnosticRecorded]:
         """What is to be said and recalled before the newest input; a search that fails costs no call."""

@@ -347,6 +347,25 @@ class Session(ReadableSession):
                 await run_beside(self.note, written, time=now)
             return await run_beside(compiled)
 
+    async def end_turn(self, *, now: float | None = None, timeout: float = 60.0) -> bool:
+        """Reduce after an answer, if there is no room for another turn; whether that was so.
+
+        Neither the next request waits for it then, nor is the next turn reduced in its middle. With a summarizer a
+        summary is written first; if it fails or leaves out what the ledger has, the digest stays, and a diagnostic
+        says why. Every policy may be used.
+        """
+        records.moment("now", now)
+        async with self._turns:
+            view = await run_beside(self._between_turns, now)
+            request = pending_summary(view) if view is not None else None
+            if request is not None and self._summarizer is not None:
+                written = await records.summarised(self._summarizer, request, timeout, self._means.counter)
+                await run_beside(self.note, written, time=now)
+                view = await run_beside(self._between_turns, now)
+            if view is not None:
+                await run_beside(self.note, *view.proposed, time=now)
+            return view is not None
+
     # --- who watches ----------------------------------------------------------------------------------------------
 
     def subscribe(self, observer: Callable[[Event], None]) -> Callable[[], None]:
@@ -413,3 +432,8 @@ class Session(ReadableSession):
         place = self._writer.place
         self._writer.save(self._means.counter)
         return replace(view, recorded_in=place)
+
+    def _between_turns(self, now: float | None) -> CompiledContext | None:
+        """The request if it were reduced now, between two turns; None if that is not due."""
+        with self._writer.guard:
+            return self._means.between_turns(self._writer.context, self._projection(), now)

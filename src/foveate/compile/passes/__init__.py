@@ -11,7 +11,7 @@ from foveate.compile.passes.mask import Mask
 from foveate.compile.passes.pins import RestorePins
 from foveate.compile.passes.redact import Redact
 from foveate.compile.passes.repair import Repair
-from foveate.compile.passes.summarise import Summarise
+from foveate.compile.passes.summarise import PlaceSummary, Summarise
 from foveate.compile.passes.supersede import Supersede
 from foveate.compile.passes.trim_calls import TrimCalls
 from foveate.compile.passes.truncate import Truncate
@@ -32,6 +32,7 @@ __all__ = [
     "Repair",
     "RestorePins",
     "ShowErrors",
+    "PlaceSummary",
     "Summarise",
     "Supersede",
     "Transparent",

@@ -9,10 +9,13 @@ from typing import ClassVar, Final
 
 from foveate.compile.draft import Draft, PassContext
 from foveate.compile.ledger import Note
-from foveate.compile.passes.digest import fitting, is_covered, with_lines
+from foveate.compile.passes.digest import fitting, is_covered, state_of, with_lines
 from foveate.log.items import Item, Line
 from foveate.log.messages import speaker_of
 from foveate.log.quoting import flatten_text, quote_attempt
+
+SUMMARISED: Final = ("step", "answer", "words")
+"""The lines of a digest that a summary takes the place of; all others stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +49,40 @@ class Summarise:
         return draft.with_items(items)
 
 
+class PlaceSummary:
+    """Put a summary that a summarizer wrote for exactly the newest story in the place of its deeds and answers."""
+
+    name = "place_summary"
+    recipe_name: ClassVar[str] = "place_summary@1"
+    runs_on: ClassVar[str] = "reduction"
+
+    def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
+        """Whether there is one."""
+        return self._story(draft, ctx) is not None
+
+    def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
+        story, summary = self._story(draft, ctx), ctx.timeline.summary
+        if story is None or summary is None:
+            return draft
+        lines = _summarised(list(story.lines), summary.text, story)
+        shorter = with_lines(story, lines, ctx)
+        return draft.with_items(shorter if item is story else item for item in draft.items)
+
+    def _story(self, draft: Draft, ctx: PassContext) -> Item | None:
+        summary = ctx.timeline.summary
+        stories = [item for item in draft.items if _is_new(item, ctx) and state_of(item.lines) is None]
+        if summary is None or not stories:
+            return None
+        last = max(stories, key=lambda item: item.covers[-1][1])
+        return last if last.covers[-1][1] == summary.through else None
+
+
 def _is_new(item: Item, ctx: PassContext) -> bool:
     return item.is_digest and item.reduction == ctx.number
 
 
 def _summarised(lines: list[Line], text: str, item: Item) -> list[Line]:
-    kept = [line for line in lines if line.kind not in ("step", "answer")]
+    kept = [line for line in lines if line.kind not in SUMMARISED]
     return [Line(kind="summary", text=text, order=item.covers[0][0]), *kept]
 
 
