@@ -75,6 +75,24 @@ async def test_a_real_model_writes_a_summary_or_the_call_goes_on_without(model: 
     assert "SummaryRecorded" in kinds or failed, kinds
 
 
+async def test_a_real_model_is_asked_at_a_turns_end(model: LocalModel) -> None:
+    """The next call asks nobody; whatever the model wrote, the log says whether it stands."""
+    async with AsyncOpenAI(base_url=f"{model.address}/v1", api_key="none") as client:
+        local = OpenAIChatModel("local", provider=OpenAIProvider(openai_client=client))
+        session = foveate.Session(budget=700, summarizer=PydanticAISummarizer(model=local), policy="note")
+        reduced = 0
+        for step in range(9):
+            _say(session, step)
+            view = await session.acompile(timeout=120)
+            assert view.decision is None, "a turn's end had made the room"
+            session.append({"role": "assistant", "content": "OK"})
+            reduced += await session.end_turn(timeout=120)
+    kinds = [type(event.body).__name__ for event in session.events]
+    failed = [event.body.text for event in session.events if getattr(event.body, "code", "") == "summary_failed"]
+    assert reduced
+    assert kinds.count("SummaryRecorded") + len(failed) == reduced
+
+
 # --- calls ------------------------------------------------------------------------------------------------------------
 
 

@@ -60,6 +60,12 @@ This is the summary so far. Update it: keep what still holds, add what is new, m
 {previous}"""
 
 
+_MUST_KEEP: Final = """
+
+Say each of these, with its names and numbers; nothing else will:
+{facts}"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PydanticAISummarizer:
     """Summaries by a model; it is asked in the conversation as it was sent, most of which the provider has cached."""
@@ -73,6 +79,8 @@ class PydanticAISummarizer:
         ask = self.instructions.format(words=max(40, int(request.target_tokens * 0.6)))
         if request.previous:
             ask += _UPDATE.format(previous=quote_lines(request.previous))
+        if request.must_keep:
+            ask += _MUST_KEEP.format(facts=quote_lines("\n".join(fact.text for fact in request.must_keep)))
         agent = Agent(self.model, output_type=str)
         # The answer is cut where it would be refused for its length anyway.
         settings = ModelSettings(max_tokens=request.target_tokens)

@@ -11,6 +11,7 @@ import msgspec
 from foveate.compile.draft import Draft, Group, PassContext, groups, tail_start
 from foveate.compile.ledger import BINDING, Failure
 from foveate.compile.passes.digest import clipped, digest_item, fitting, head_of
+from foveate.facts.harness import part_text
 from foveate.log.items import Item, Line, LineKind
 from foveate.log.messages import Message, MessageMeta, ToolCall, speaker_of
 from foveate.log.quoting import quote_name
@@ -18,6 +19,9 @@ from foveate.log.semantics import parsed_arguments, recorded_semantics
 from foveate.recall.readable import readable
 
 _USER_HEAD: Final = 360
+_PROGRAM_HEAD: Final = 120
+# So much of two texts of programs in common makes them of a kind.
+_ALIKE: Final = 24
 _ANSWER_HEAD: Final = 320
 _STEP_HEAD: Final = 160
 _ERROR_HEAD: Final = 160
@@ -143,12 +147,14 @@ def _chosen(
     """The lines that get a place: open errors always, the rest by share, newest first."""
     shares = ctx.shares
     newest_first = lines[::-1]
-    said = [line for line in newest_first if line.kind == "user"]
+    said = [line for line in newest_first if line.kind == "user" and line.speaker != "program"]
+    # Of what programs put there, the newest of each kind.
+    by_programs = {line.text[:_ALIKE]: line for line in lines if line.kind == "user" and line.speaker == "program"}
     # The newest words first, then what binds the agent, then what was merely asked.
     users = said[:2] + sorted(said[2:], key=lambda line: BINDING.search(line.text) is None)
     # However little room there is, an open error gets its line.
     chosen = fitting([line for line in lines if line.kind == "error" and line.source in open_errors], sys.maxsize, ctx)
-    chosen += fitting(users, _left(shares.users, "user", others, ctx), ctx)
+    chosen += fitting([*users, *by_programs.values()], _left(shares.users, "user", others, ctx), ctx)
     answers = [line for line in newest_first if line.kind == "answer"]
     chosen += fitting(answers, _left(shares.answers, "answer", others, ctx), ctx)
     chosen += fitting([line for line in newest_first if line.kind == "step"], int(room * shares.steps), ctx)
@@ -191,15 +197,15 @@ def _spoken(kind: LineKind, message: Message, order: int, most: int) -> Line:
     """The beginning of what somebody said; how much more there is, is said beside it, where nobody can pretend it."""
     # What only one format understands has no words, and may be all that was sent.
     text = message.text.strip() or readable(message).strip()
+    speaker = speaker_of(message)
+    if message.role == "user" and speaker == "user":
+        parted = part_text(text)
+        if parted.harness or parted.command:
+            # What a program put beside the user's words is none of them.
+            words = parted.words or parted.command
+            text, speaker, most = (words, speaker, most) if words else (text, "program", min(most, _PROGRAM_HEAD))
     shown = head_of(text, most)
-    return Line(
-        kind=kind,
-        text=shown,
-        source=message.id,
-        order=order,
-        speaker=speaker_of(message),
-        left_out=len(text) - len(shown),
-    )
+    return Line(kind=kind, text=shown, source=message.id, order=order, speaker=speaker, left_out=len(text) - len(shown))
 
 
 def exchange_lines(items: Sequence[Item], original: Message, open_errors: Mapping[str, Failure]) -> Iterator[Line]:
