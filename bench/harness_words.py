@@ -21,11 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Count lines of digests at the ends of sessions, and those of them that blame the user for a program."""
     parser = argparse.ArgumentParser(prog="python -m bench.harness_words", description=__doc__.partition("\n")[0])
     parser.add_argument("logs", nargs="*", type=Path)
-    parser.add_argument("--policy", action="append", help="policies (note and default)")
+    parser.add_argument("--policy", action="append", help="policies (default and lines)")
     parser.add_argument("--budget", type=int, default=8_000)
     parser.add_argument("--show", action="store_true", help="every line that is wrong")
     options = parser.parse_args(arguments)
-    counts = {policy: [0, 0, 0] for policy in options.policy or ("note", "default")}
+    counts = {policy: [0, 0, 0] for policy in options.policy or ("default", "lines")}
     for source, session, messages in recorded_sessions(recorded_paths(options.logs)):
         for policy, count in counts.items():
             held = Session(budget=options.budget, policy=policy)

@@ -2,7 +2,7 @@
 
 Beside the same policies as they are, which reduce wherever the budget is used up, mid-turn too:
 
-    foveate-bench read make --arm note --arm bench.turn_ends:NOTE --arm default --arm bench.turn_ends:DEFAULT …
+    foveate-bench read make --arm default --arm bench.turn_ends:DEFAULT --arm lines --arm bench.turn_ends:LINES …
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from typing import Final
 from foveate.compile.moments import BetweenTurns
 from foveate.compile.policy import POLICIES
 
-NOTE: Final = replace(POLICIES["note"], name="note-between-turns", when=BetweenTurns())
 DEFAULT: Final = replace(POLICIES["default"], name="default-between-turns", when=BetweenTurns())
+LINES: Final = replace(POLICIES["lines"], name="lines-between-turns", when=BetweenTurns())

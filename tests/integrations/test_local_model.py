@@ -79,7 +79,7 @@ async def test_a_real_model_is_asked_at_a_turns_end(model: LocalModel) -> None:
     """The next call asks nobody; whatever the model wrote, the log says whether it stands."""
     async with AsyncOpenAI(base_url=f"{model.address}/v1", api_key="none") as client:
         local = OpenAIChatModel("local", provider=OpenAIProvider(openai_client=client))
-        session = foveate.Session(budget=700, summarizer=PydanticAISummarizer(model=local), policy="note")
+        session = foveate.Session(budget=700, summarizer=PydanticAISummarizer(model=local))
         reduced = 0
         for step in range(9):
             _say(session, step)

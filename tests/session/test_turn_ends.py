@@ -52,7 +52,7 @@ def bodies(session: Session, kind: type[Any]) -> list[Any]:
     return [event.body for event in session.events if isinstance(event.body, kind)]
 
 
-@pytest.mark.parametrize("policy", ["default", "note", "patient", "mask", "drop"])
+@pytest.mark.parametrize("policy", ["default", "lines", "patient", "mask", "drop"])
 async def test_a_turn_that_leaves_no_room_is_reduced_at_its_end(policy: str) -> None:
     """The next request finds it done, and is made without another reduction."""
     session = full(policy)
@@ -81,7 +81,7 @@ async def test_nothing_is_done_where_there_is_room_or_work_goes_on() -> None:
     assert not await session.end_turn()
 
 
-@pytest.mark.parametrize("policy", ["default", "note"])
+@pytest.mark.parametrize("policy", ["default", "lines"])
 async def test_a_summary_is_written_at_the_turns_end(policy: str) -> None:
     """The next request shows it, and nobody is asked then."""
     writer = Writer("SUMMARY: files looked at; the parser loses the last line; wrote src/parser_fix.py.")
@@ -100,7 +100,7 @@ async def test_a_summary_is_written_at_the_turns_end(policy: str) -> None:
 async def test_a_summary_that_loses_what_the_ledger_has_is_refused() -> None:
     """The digest stays, and a diagnostic names the loss."""
     writer = Writer("All went well.")
-    session = full("note", writer)
+    session = full("default", writer)
     session.extend([user("Go on."), says("We must never call flush_ledger twice, as the quota of acme-7 is 40.")])
     session.extend([user("Ok."), *reading(5, first=9), says("Read them.")])
     session.compile()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from foveate.budget.window import TokenBudget
-from foveate.compile.policy import When
 from foveate.compile.passes.compose import has_room_for_turn
+from foveate.compile.policy import When
 from foveate.compile.projection import Projection
 
 

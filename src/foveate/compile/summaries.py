@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from foveate.compile.compiled import CompiledContext
+from foveate.compile.passes.digest import is_covered, state_of
+from foveate.compile.passes.summarise import SUMMARISED
 from foveate.log.events import Placed, ReductionRecorded
 from foveate.log.items import Item
 from foveate.log.messages import Message
-from foveate.compile.passes.digest import is_covered, state_of
-from foveate.compile.passes.summarise import SUMMARISED
 
 # Of what a digest may take, so that quoted evidence and the ledger keep their places.
 _SHARE: Final = 0.5
