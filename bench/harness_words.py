@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.code_state import recorded_paths, recorded_sessions
 from foveate import Session
-from foveate.facts.harness import part_text
+from foveate.compile.facts.harness import part_text
 from foveate.log.events import MessageAppended
 from foveate.log.items import Line
 

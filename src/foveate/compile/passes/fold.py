@@ -9,9 +9,9 @@ from typing import ClassVar, Final
 import msgspec
 
 from foveate.compile.draft import Draft, Group, PassContext, groups, tail_start
+from foveate.compile.facts.harness import part_text
 from foveate.compile.ledger import BINDING, Failure
 from foveate.compile.passes.digest import clipped, digest_item, fitting, head_of
-from foveate.facts.harness import part_text
 from foveate.log.items import Item, Line, LineKind
 from foveate.log.messages import Message, MessageMeta, ToolCall, speaker_of
 from foveate.log.quoting import quote_name
