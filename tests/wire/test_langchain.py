@@ -209,7 +209,7 @@ def test_a_system_message_behind_others_is_said_by_the_user() -> None:
         ("system", "one"),
         ("human", OPENING),
         ("ai", "two"),
-        ("human", "three"),
+        ("human", "<system>\nthree\n</system>"),
     ]
     assert problems(lowered) == []
 

@@ -392,3 +392,14 @@ def test_recognition_needs_kind_and_parts() -> None:
     """Nothing of another format is taken for pydantic-ai's."""
     assert recognises(request())
     assert not any(recognises(raw) for raw in (None, [], {"kind": "request"}, {"role": "user", "parts": []}))
+
+
+def test_a_system_message_with_pictures_says_that_it_is_no_users() -> None:
+    """Only prompts of the user have pictures; a call that 0.1 recorded is shown as it was sent."""
+    picture = Media(kind="image", reference="https://x.org/y.png")
+    shown = Message(id="", role="system", parts=(Text(text="Look."), picture))
+
+    for wire, words in ((2, "<system>\nLook.\n</system>"), (1, "Look.")):
+        (raw,) = lower(Request(messages=(shown,), wire=wire))
+        assert raw["parts"][0]["part_kind"] == "user-prompt"
+        assert raw["parts"][0]["content"][0] == words

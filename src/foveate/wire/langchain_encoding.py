@@ -22,7 +22,7 @@ from foveate.log.messages import (
 )
 from foveate.wire.attachments import left_out
 from foveate.wire.fields import arguments_object
-from foveate.wire.format import OPENING, Request, opening_of_nothing
+from foveate.wire.format import OPENING, Request, framed_as_system, opening_of_nothing
 from foveate.wire.langchain_blocks import NAME, answer_content, content_of, part_block
 from foveate.wire.opaque import without_alien
 
@@ -39,11 +39,11 @@ def encode(messages: Iterable[Message]) -> list[dict[str, Any]]:
 def lower(request: Request) -> list[dict[str, Any]]:
     """The messages for a chat model.
 
-    The system prompt comes first; a system message behind anything else is said by the user. A conversation that begins
-    with the assistant gets a line of the user before it. Blank texts, recorded cache marks, and thinking that no
-    provider would take back are left out; a note stands for a file of the assistant that came from another format.
-    Every call is in `tool_calls` with an object as its arguments; chunks, and messages of functions or other speakers,
-    become messages of the usual types.
+    The system prompt comes first; a system message behind anything else is said by the user, in a frame that names the
+    system. A conversation that begins with the assistant gets a line of the user before it. Blank texts, recorded cache
+    marks, and thinking that no provider would take back are left out; a note stands for a file of the assistant that
+    came from another format. Every call is in `tool_calls` with an object as its arguments; chunks, and messages of
+    functions or other speakers, become messages of the usual types.
     """
     said = request.system is not None and bool(request.system.strip())
     lowered = [_new("system", {"content": request.system})] if said else []
@@ -51,7 +51,8 @@ def lower(request: Request) -> list[dict[str, Any]]:
     begun = False
     for message in without_alien(request.messages, NAME):
         names.update((call.id, call.name) for call in message.calls)
-        sent = _lowered(message, names, system=not begun and message.role == "system")
+        asked = framed_as_system(message) if begun and request.wire > 1 else message
+        sent = _lowered(asked, names, system=not begun and message.role == "system")
         if not any(map(has_content, message.parts)):
             continue
         if message.role == "assistant" and not begun:

@@ -10,7 +10,7 @@ from foveate.wire.anthropic_blocks import note
 from foveate.wire.attachments import is_address, left_out
 from foveate.wire.data_uri import for_addresses, inline, made_of
 from foveate.wire.fields import arguments_object, loaded
-from foveate.wire.format import OPENING, Request, opening_of_nothing
+from foveate.wire.format import OPENING, Request, framed_as_system, opening_of_nothing
 from foveate.wire.opaque import without_alien
 from foveate.wire.pieces import split
 from foveate.wire.pydantic_ai import NAME, REDACTED, URLS, WORDS
@@ -57,7 +57,7 @@ def lower(request: Request) -> list[dict[str, Any]]:
             if all(part["part_kind"] == "system-prompt" for raw in lowered for part in raw["parts"]):
                 _join(lowered, [{"part_kind": "user-prompt", "content": OPENING}], {})
             lowered.append(response)
-        elif parts := _lowered_parts(message, names, marked=index in request.marks):
+        elif parts := _lowered_parts(_as_asked(message, request), names, marked=index in request.marks):
             _join(lowered, parts, fields_of(message.extra, NAME).get("request", {}))
     if not lowered:
         opening = opening_of_nothing(request, "pydantic-ai")
@@ -66,6 +66,12 @@ def lower(request: Request) -> list[dict[str, Any]]:
         # Everything that is no result keeps its order.
         raw["parts"].sort(key=lambda part: raw["kind"] == "request" and part["part_kind"] not in _RESULTS)
     return lowered
+
+
+def _as_asked(message: Message, request: Request) -> Message:
+    """A message as a request has it: a system message with media can only be the user's, and says what it is."""
+    shows = any(isinstance(part, Media) for part in message.parts)
+    return framed_as_system(message) if shows and request.wire > 1 else message
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
