@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import typer
 from rich.console import Console
@@ -27,6 +27,19 @@ from bench.console import (
 )
 from bench.continuing.cli import app as continue_app
 from bench.engine import engine_outcome
+from bench.evidence import (
+    BUDGETS,
+    POLICIES,
+    Arm,
+    Cell,
+    Half,
+    conversations_in,
+    generated_conversations,
+    recorded_folder,
+    row_cells,
+    rows_of,
+    shown_in,
+)
 from bench.growth import growth_contestants, growth_outcome, with_curves
 from bench.material import Collected
 from bench.outcome import EngineOutcome, GrowthOutcome, RecallOutcome, ReplayOutcome, loaded, saved
@@ -160,6 +173,50 @@ def recall(
     with progress_bar("conversations") as progress:
         outcome = recall_outcome(log_paths(logs), locomo, quick=quick, command=command_line(), progress=progress)
     _save(outcome, _folder(out, is_part=bool(logs) or quick) / "results" / "recall.json")
+
+
+@app.command("evidence")
+def evidence_shown(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Conversations with questions and evidence; by default ../shared/study/conversations.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    policy: Annotated[list[str] | None, typer.Option(help="Policies; default and chat.")] = None,
+    arm: Annotated[
+        Arm | None, typer.Option(help="Only first requests after an import, or only later ones.", show_default=False)
+    ] = None,
+    budget: Annotated[list[int] | None, typer.Option(min=200, help="Tokens of a request; 500 to 8000.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--set", help="Only these sets, such as locomo.")] = None,
+    generated: Annotated[int, typer.Option(min=0, max=5, help="So many made-up talks beside them.")] = 2,
+    split: Annotated[Half, typer.Option(help="The half of the questions.")] = "report",
+    questions: Annotated[int | None, typer.Option(min=1, help="Only so many of each conversation.")] = None,
+    vectors: Annotated[bool, typer.Option("--vectors", help="Search by meaning, too: foveate[embeddings].")] = False,
+    kinds: Annotated[bool, typer.Option("--kinds", help="Also by the number of messages that answer.")] = False,
+    jobs: Jobs = 2,
+) -> None:
+    """How much of what answers a question stands in the request: whole messages / sentences / tokens sent."""
+    recorded = folder or recorded_folder()
+    conversations = [*(conversations_in(recorded) if recorded else ()), *generated_conversations(generated)]
+    cells = [
+        Cell(one, name, tokens, which, split, questions, vectors)
+        for name in policy or POLICIES
+        for which in ((arm,) if arm is not None else get_args(Arm))
+        for one in conversations
+        if only is None or one.set in only
+        for tokens in budget or BUDGETS
+    ]
+    with progress_bar("conversations") as progress:
+        rows = list(rows_of(shown_in(cells, jobs, progress), kinds=kinds))
+    if not rows:
+        refuse(f"no conversations: there are {', '.join(sorted({one.set for one in conversations})) or 'none'}")
+    table = Table("policy", "request", "set", "evidence", *(f"{tokens:,}" for tokens in rows[0].by_budget))
+    for row in rows:
+        table.add_row(*row_cells(row))
+    Console(width=200 if not sys.stdout.isatty() else None).print(table)
 
 
 @app.command()

@@ -533,7 +533,7 @@ async def test_recent_turns_stay_as_long_as_the_budget_has_room(tmp_path: Path) 
     assert not any("fold" in one.passes for one in bodies(chat.session, ReductionRecorded))
     sizes = [chat.session.call(number).tokens for number in range(1, len(model.asked) + 1)]
 
-    assert 1 <= len(made) <= 10, "a batch of turns at once"
+    assert 1 <= len(made) <= 14, "a batch of turns at once, though what is looked up takes room, too"
     assert made[0].before > 5_000
     assert statistics.median(sizes[len(sizes) // 2 :]) > 3_600, "the window is used"
     assert max(sizes) <= 6_000

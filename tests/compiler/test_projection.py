@@ -172,7 +172,9 @@ def test_every_compiler_gets_what_is_recalled(compiler: Compiler) -> None:
     """Ours, one around ours, and one that sends what it likes: what the model does not see any more is looked up."""
     session = Session(compiler=compiler)
     session.extend([user("Let us read a book."), says("Gladly.")])
-    session.extend([user("The access code of the vault is heliotrope-77."), says("I will remember that.")])
+    # In the middle of more words than a digest has of what was said.
+    told = f"{'So it goes on and on. ' * 20}The access code of the vault is heliotrope-77. {'And so on it goes. ' * 20}"
+    session.extend([user(told), says("I will remember that.")])
     for number in range(40):
         session.extend([user(f"Now read chapter {number}: {lines(12, f'chapter{number}')}"), says(f"Read {number}.")])
         session.compile()

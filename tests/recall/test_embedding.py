@@ -3,27 +3,27 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.recall.embedding import fused
+from foveate.recall.embedding import blended
+
+SCORES = st.dictionaries(st.integers(0, 20), st.floats(0, 50, allow_nan=False))
+CLOSE = st.dictionaries(st.integers(0, 20), st.floats(-1, 1, allow_nan=False))
 
 
-def test_what_stands_high_in_both_comes_first() -> None:
-    """Words and meaning agree on it."""
-    assert fused(["a", "b", "c"], ["c", "b", "d"])[:2] == ["c", "b"]
-    assert fused([1, 2], []) == [1, 2]
-    assert fused([], []) == []
+def test_words_count_twice_as_much_as_meaning() -> None:
+    """What has all the words and no meaning in common comes before what means the same in other words."""
+    assert blended({"words": 7.0}, {"meaning": 1.0}) == {"words": 1.0, "meaning": 0.5}
+    assert blended({"a": 2.0, "b": 1.0}, {"b": 0.9}) == {"a": 1.0, "b": 0.95}
+    assert blended({}, {}) == {}
 
 
-def test_of_equal_ones_the_first_said_comes_first() -> None:
-    """The order does not depend on chance."""
-    assert fused([1], [2]) == [1, 2]
-    assert fused([2], [1]) == [2, 1]
+@given(SCORES, CLOSE)
+def test_nothing_is_lost_and_nothing_is_worth_less_than_its_words(
+    words: dict[int, float], close: dict[int, float]
+) -> None:
+    """Every thing once; what means the opposite is not held against it."""
+    together = blended(words, close)
 
-
-@given(st.lists(st.integers(0, 20)), st.lists(st.integers(0, 20)))
-def test_nothing_is_lost_or_doubled(one: list[int], other: list[int]) -> None:
-    """Every id once, and what is first in both is first."""
-    together = fused(one, other)
-
-    assert sorted(together) == sorted({*one, *other})
-    if one and other and one[0] == other[0]:
-        assert together[0] == one[0]
+    assert set(together) == {*words, *close}
+    best = max(words.values(), default=0.0) or 1.0
+    assert all(together[one] >= score / best for one, score in words.items())
+    assert all(0 <= score <= 1.5 for score in together.values())

@@ -16,14 +16,14 @@ from foveate.session.options import Options
 
 
 class Counting:
-    """A compiler that counts how often it is asked."""
+    """A compiler that counts how often it is asked; with what was looked up beside the same state, it is not again."""
 
     def __init__(self) -> None:
         self.times = 0
         self._inner = PipelineCompiler(budget=TokenBudget(window=4_000))
 
     def compile(self, state: AgentState, /) -> CompiledContext:
-        self.times += 1
+        self.times += not state.recalled
         return self._inner.compile(state)
 
 

@@ -23,7 +23,7 @@ from foveate.integrations.minilm import MiniLM
 from foveate.log.events import Event, MessageAppended
 from foveate.log.messages import Message
 from foveate.recall import passages_of
-from foveate.recall.embedding import ComparingEmbedder, Embedder, fused
+from foveate.recall.embedding import ComparingEmbedder, Embedder
 from foveate.store import Store
 from foveate.store import embeddings as module
 from foveate.store.embeddings import Near, embed_backlog, forget, nearest_passages
@@ -347,14 +347,6 @@ def test_plain_python_compares_as_numpy_does(store: Store) -> None:
 # --- words and meaning --------------------------------------------------------------------------------------------
 
 
-def test_rankings_are_fused_the_same_way_every_time() -> None:
-    """What both found stands first; of equal ones the one by words, and nothing is named twice."""
-    assert fused([1, 2, 3], [4, 3, 5]) == [3, 1, 4, 2, 5]
-    assert fused([7, 8], [8, 7]) == [7, 8]
-    assert fused([1, 1, 2], []) == [1, 2]
-    assert fused([], [5, 6]) == [5, 6]
-
-
 # The topics of the corpora in other words, none of which the corpora have.
 OTHERWISE = {
     "vacation": "holiday abroad", "job": "employment", "instrument": "fiddle", "book": "novel",
@@ -440,7 +432,8 @@ def _searched(store: Store, info: SessionInfo, query: str) -> tuple[list[int], l
     )
     words = [passage_id(hit.session_key, hit.passage.order, hit.passage.part) for hit in found]
     meaning = [near.passage for near in nearest(store, MiniLMs(), query, info.key, limit=50)]
-    return words, meaning, fused(words, meaning)
+    both = store.search(query, session=info.session_id, limit=50, embedder=MiniLMs())
+    return words, meaning, [passage_id(info.key, reader.position(hit.message_id), 0) for hit in both]
 
 
 def test_many_vectors_are_read_in_pieces(tmp_path: Path) -> None:

@@ -88,3 +88,20 @@ def _low(high: int, growth: int, cache: CacheRules | None) -> int:
         return 0
     k = 2 * growth * (cache.write - cache.read) / cache.read
     return int(high + k / 2 - math.sqrt(k * high + k * k / 4))
+
+
+def worth_looking_up(*, least: int, most: int, calls: float, cache: CacheRules) -> int:
+    """The tokens worth looking up for an input whose turn takes so many calls behind the first one.
+
+    Each doubling finds about as much more, so they are worth as many as they are cheap. A further call reads them
+    again, and could find by itself what they would have told it, at the moment when it is needed.
+    """
+    price = cache.write + calls * cache.read
+    cheap = cache.write / price if price > 0 else 1.0
+    return least + int(max(0, most - least) * cheap / (1 + calls))
+
+
+def early_rewrite_cost(*, kept: int, used: int, limit: int, cache: CacheRules) -> float:
+    """What it costs to rewrite a history to `kept` tokens before it is at its limit: that part of the next rewrite."""
+    early = max(0, limit - used) / max(1, limit - kept)
+    return min(1.0, early) * kept * max(0.0, cache.write - cache.read)

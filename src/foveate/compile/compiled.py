@@ -21,7 +21,16 @@ from foveate.compile.timeline import REDUCTION_DECLINED
 from foveate.compile.triggers import Decision, cold_reason
 from foveate.errors import BudgetError, ConfigError
 from foveate.log.context import Place
-from foveate.log.events import Body, CallRecorded, DiagnosticRecorded, PassRecord, ReflectionRecorded, SummaryRecorded
+from foveate.log.events import (
+    ON_REQUEST,
+    Body,
+    CallRecorded,
+    DiagnosticRecorded,
+    PassRecord,
+    ReductionRecorded,
+    ReflectionRecorded,
+    SummaryRecorded,
+)
 from foveate.log.items import Item
 from foveate.log.messages import Message, is_empty
 from foveate.log.quoting import flatten_text, mark_lines, neutralize_text, quote_name
@@ -273,6 +282,11 @@ class CompiledContext:
     def why(self, message_id: str) -> str:
         """In one sentence, what became of a message in this request."""
         return explained(self).why(message_id)
+
+
+def is_reduced(view: CompiledContext) -> bool:
+    """Whether a compile rewrote the history, not only what is new in it."""
+    return any(isinstance(one, ReductionRecorded) and one.trigger not in ON_REQUEST for one in view.proposed)
 
 
 def sent_before(items: tuple[Item, ...], projection: Projection) -> SentPrefix | None:

@@ -9,9 +9,10 @@ from foveate.budget.profiles import DEFAULT_RULES, CacheRules
 from foveate.budget.tokens import SplintrCounter, TokenCounter
 from foveate.budget.window import TokenBudget
 from foveate.compile.compiled import CompiledContext
+from foveate.compile.fitting import Plan
 from foveate.compile.pass_protocol import Pass, PlainPass
 from foveate.compile.policy import POLICIES, CompactWhen, Policy, refuse_reducing
-from foveate.compile.run import Plan, run
+from foveate.compile.run import run
 from foveate.log.state import AgentState
 
 

@@ -124,6 +124,8 @@ class PassContext:
     # Messages that request passes changed in this compile, and a ledger that knows of it.
     rewritten: Mapping[int, Message] = field(default_factory=dict)
     ledger_now: Ledger | None = None
+    # What was looked up for this call and comes behind all that passes leave.
+    looked_up: tuple[Item, ...] = ()
     # What of the last turns no pass may touch.
     kept: frozenset[str] = frozenset()
     shares: Shares = field(default_factory=Shares)

@@ -27,6 +27,7 @@ from foveate.compile.passes import (
     Distil,
     Drop,
     Fold,
+    Forget,
     Isolation,
     Mask,
     PlaceSummary,
@@ -54,6 +55,7 @@ PASSES: tuple[Pass | PlainPass, ...] = (
     Cap(),  # on every request, before it is decided whether to reduce: it may make a reduction unnecessary
     RestorePins(),  # first in a reduction: what comes back has to be paired, counted and kept by all others
     Repair(),  # before all that reduce: they assume that calls and results are paired
+    Forget(),  # before all that counts tokens: where it is enough, nothing else is touched
     Note(),  # evicts what is older than the tail, and writes what happened in it and how the work stands
     PlaceSummary(),  # right after the note: a summary that a model wrote stands for the deeds of its newest story
     Truncate(),  # last of those that take away: the guarantee, not the plan
@@ -63,6 +65,7 @@ LINE_PASSES: tuple[Pass | PlainPass, ...] = (
     Cap(),
     RestorePins(),
     Repair(),
+    Forget(),
     Boundary(),  # right after the repair: it decides what finished turns leave, the others what is left of it
     Supersede(),  # before masking and folding, or stale reads would be previewed and quoted
     Mask(),  # before folding: where it is enough, the exchanges stay
@@ -105,10 +108,12 @@ class Policy:
     when: When | None = None
     origin: Origin | None = None
     recipe_name: ClassVar[str] = "policy@2"
-    # Found once, as every compile asks: the passes by when they run, the rule that keeps the last turns, all rules.
+    # Found once, as every compile asks: the passes by when they run, the rule that keeps the last turns,
+    # whether what was looked up for an input is taken out once that is answered, all rules.
     request_passes: tuple[RequestPass, ...] = field(init=False, repr=False, compare=False)
     reducing_passes: tuple[Pass | PlainPass, ...] = field(init=False, repr=False, compare=False)
     turn_rule: KeepTurns | None = field(init=False, repr=False, compare=False)
+    forgets: bool = field(init=False, repr=False, compare=False)
     rules: tuple[Invariant, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -120,6 +125,7 @@ class Policy:
             "request_passes": asked,
             "reducing_passes": passes[len(asked) :],
             "turn_rule": turn_rule,
+            "forgets": _has(passes, Forget),
             "rules": INVARIANTS if turn_rule is None else (*INVARIANTS, turn_rule),
         }
         for name, value in found.items():
@@ -225,12 +231,12 @@ POLICIES: Mapping[str, Policy] = MappingProxyType(
             replace(_LINES, name="transparent", passes=isolated(LINE_PASSES, Transparent())),
             Policy(
                 name="mask",
-                passes=(Cap(), RestorePins(), Repair(), Supersede(), Mask(), TrimCalls(), Truncate(), ShowErrors()),
+                passes=(*PASSES[:4], Supersede(), Mask(), TrimCalls(), Truncate(), ShowErrors()),
                 low=0.6,
             ),
             Policy(
                 name="drop",
-                passes=(Cap(), RestorePins(), Repair(), Drop(), Truncate(), ShowErrors()),
+                passes=(*PASSES[:4], Drop(), Truncate(), ShowErrors()),
                 low=0.6,
             ),
         )

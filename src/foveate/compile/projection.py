@@ -20,6 +20,8 @@ from foveate.log.items import Item
 from foveate.log.messages import Message
 
 _NUMBERED: Final = re.compile(r"m[1-9][0-9]{0,15}")
+# Calls of a turn behind its first one, on average: below that there is hardly a working set.
+_ACTING: Final = 0.1
 
 
 class Hash(Protocol):
@@ -42,6 +44,8 @@ class Sent(NamedTuple):
     items: int
     # The most input tokens that it could have; None if nothing limits them.
     limit: int | None = None
+    # What of the tokens was looked up.
+    looked_up: int = 0
 
 
 class Usage(NamedTuple):
@@ -148,6 +152,9 @@ class Projection:
     declined: int
     kept: int
     growth: int
+    # The tokens of what was looked up and still stands there, and how many inputs there were.
+    looked_up: int
+    input_count: int
     lost_errors: tuple[str, ...]
     usage: Usage | None
     model: str | None
@@ -198,15 +205,15 @@ class Projection:
         return position_in(self.log, message_id, self.positions, named=self.named, count=self.message_count)
 
     @property
-    def has_unseen(self) -> bool:
-        """Whether the model does not see some message any more."""
-        return self.selection is not None or self.evidence.frontier > 0
+    def further_calls(self) -> float:
+        """How many calls a turn takes behind its first one, as far as can be told from those so far."""
+        # An answer stands between two inputs, and a call and its result for each step on the way.
+        return max(0.0, self.message_count / (2 * max(1, self.input_count)) - 1)
 
-    def is_unseen(self, order: int) -> bool:
-        """Whether the model does not see the message at a position any more, so that it may have to be recalled."""
-        if self.selection is not None and order < self.selection.of:
-            return order not in self.selection.orders
-        return self.evidence.is_evicted(order)
+    @property
+    def is_talk(self) -> bool:
+        """Whether hardly anything is done here but talking, so that what an input asks for is what was said of it."""
+        return self.further_calls < _ACTING
 
 
 def position_in(log: Log, message_id: str, positions: Mapping[str, int], *, named: int, count: int) -> int | None:
@@ -230,10 +237,27 @@ def numbered(message_id: str) -> int | None:
 
 def with_recalled(items: tuple[Item, ...], recalled: tuple[RecallRecorded, ...]) -> tuple[Item, ...]:
     """The items with passages that were looked up but not recorded yet; for a preview."""
-    for body in recalled:
-        position = next((index for index, item in enumerate(items) if item.id == body.anchor), len(items))
-        items = (*items[:position], body.item, *items[position:])
+    return with_items(items, (body.item for body in recalled))
+
+
+def with_items(items: tuple[Item, ...], looked_up: Iterable[Item]) -> tuple[Item, ...]:
+    """The items with others that were looked up, each before the message that it is for."""
+    for one in looked_up:
+        position = next((index for index, item in enumerate(items) if item.id == one.anchor), len(items))
+        items = (*items[:position], one, *items[position:])
     return items
+
+
+def looked_up(items: Iterable[Item], recalled: Iterable[RecallRecorded]) -> tuple[Item, ...]:
+    """The items that passages which were looked up have become."""
+    ids = {body.item.id for body in recalled if body.item.is_looked_up}
+    return tuple(item for item in items if item.id in ids) if ids else ()
+
+
+def without(items: tuple[Item, ...], looked_up: Iterable[Item]) -> tuple[Item, ...]:
+    """The items without some that were looked up."""
+    gone = {one.id for one in looked_up}
+    return tuple(item for item in items if item.id not in gone) if gone else items
 
 
 def common_prefix(before: Sequence[Item], after: Sequence[Item]) -> int:

@@ -9,11 +9,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
+from foveate.compile.compiled import CompiledContext, is_reduced
 from foveate.compile.draft import Draft, PassContext
 from foveate.compile.ledger import Ledger
 from foveate.compile.passes.truncate import reserve
 from foveate.compile.policy import Policy
-from foveate.compile.projection import Projection
+from foveate.compile.projection import Projection, with_items, without
 from foveate.compile.reduction import Reduced, recorded, run_passes
 from foveate.compile.requests import ask, ask_beside
 from foveate.compile.timeline import REDUCTION_DECLINED, STRAY_PIN
@@ -78,18 +79,24 @@ class Reducer:
         return rule.kept(items, room, newest_input=self.timeline.newest_input, exchanges=self.policy.shares.exchanges)
 
     def reduced(
-        self, items: tuple[Item, ...], so_far: Reduced, sizes: Sizes, decision: Decision, kept: KeptTurns
+        self,
+        items: tuple[Item, ...],
+        so_far: Reduced,
+        sizes: Sizes,
+        decision: Decision,
+        kept: KeptTurns,
+        aside: tuple[Item, ...] = (),
     ) -> Reduced:
         """What the passes make of the items; as they were, with a diagnostic, if they make nothing better of them.
 
         `so_far` is what the passes of every request made of `items`. It is recorded by itself only if nothing more is
-        done to them.
+        done to them. What was looked up for this call is set `aside`: no pass works on it.
         """
         ctx = self._context(so_far.items, sizes, sizes.room, so_far.rewritten, kept)
-        ctx = replace(ctx, spares_running=decision.trigger in FOR_PRICE)
-        draft, records = run_passes(Draft(so_far.items), self.policy.reducing_passes, ctx)
+        ctx = replace(ctx, spares_running=decision.trigger in FOR_PRICE, looked_up=aside)
+        draft, records = run_passes(Draft(without(so_far.items, aside)), self.policy.reducing_passes, ctx)
         records = (*so_far.records, *records)
-        after = so_far._replace(items=draft.items, records=records)
+        after = so_far._replace(items=with_items(draft.items, aside), records=records)
         event = recorded(items, after, ctx, decision, records)
         gained = sizes.used - draft.tokens
         if event is None or (decision.trigger != "must" and gained < sizes.measure * WORTHWHILE[decision.trigger]):
@@ -99,6 +106,18 @@ class Reducer:
         said = [DiagnosticRecorded(code="turns_yielded", phase="compile", text=kept.yields)] if kept.yields else []
         said += _newest_dropped(so_far.items, draft.items)
         return after._replace(proposed=(event, *said))
+
+    def completed(
+        self, items: tuple[Item, ...], so_far: Reduced, plain: CompiledContext, aside: tuple[Item, ...]
+    ) -> Reduced:
+        """What a compile of the same state made of the items, with what was looked up since among them."""
+        said = tuple(one for one in plain.proposed if isinstance(one, DiagnosticRecorded))
+        if plain.decision is None or not is_reduced(plain):
+            return so_far._replace(proposed=(*so_far.proposed, *said))
+        after = so_far._replace(items=with_items(plain.items, aside), records=plain.records)
+        ctx = self._context((), Sizes(0, 0, _UNBOUNDED), _UNBOUNDED)
+        event = recorded(items, after, ctx, plain.decision, plain.records)
+        return after._replace(proposed=said if event is None else (event, *said))
 
     def _context(
         self,

@@ -29,6 +29,7 @@ from foveate.compile.sharing import Shared
 from foveate.compile.working_set import WorkingSetBuilder
 from foveate.log.context import AgentContext, Log
 from foveate.log.events import (
+    FORGETTING,
     ON_REQUEST,
     CallRecorded,
     DiagnosticRecorded,
@@ -96,11 +97,9 @@ class Timeline:
         # How many messages each request pass has seen, and what it changed, by place in the log.
         self.asked = Shared[dict[str, int]]({})
         self.rewritten = Shared[dict[int, Message]]({})
-        self.shared = 0
-        self.shared_tokens = 0
-        self.declined = 0
-        self.growth = 0
-        self.kept = 0
+        self.shared = self.shared_tokens = 0
+        self.looked_up = self.input_count = 0
+        self.declined = self.growth = self.kept = 0
         self.lost_errors: tuple[str, ...] = ()
         self.usage: Usage | None = None
         self.model_switched = False
@@ -150,6 +149,8 @@ class Timeline:
             declined=self.declined,
             kept=self.kept,
             growth=self.growth,
+            looked_up=self.looked_up,
+            input_count=self.input_count,
             lost_errors=self.lost_errors,
             usage=self.usage,
             model=self.model,
@@ -224,6 +225,7 @@ class Timeline:
             case RecallRecorded(anchor=anchor, item=item):
                 self.mender.insert_before(anchor, item)
                 self.recalled = (anchor,)
+                self.looked_up += item.tokens if item.is_looked_up else 0
             case SummaryRecorded() | ReflectionRecorded():
                 self._take_thought(body)
             case Pinned(message_id=message_id):
@@ -281,6 +283,7 @@ class Timeline:
         self.mender.forget_left_out(_LEFT_OUT, self.pins.current)
         if message.role == "user" and message.id not in self.mender.left_out:
             self.newest_input = message.id
+            self.input_count += 1
             if self.first_input is None:
                 self.first_input = message.id
 
@@ -304,7 +307,8 @@ class Timeline:
             self.asked.own().update(dict.fromkeys(body.asked, self.message_count))
         self._grow(body)
         self.calls = body.number
-        self.sent = Sent(body.number, body.tokens, body.predicted_cached, body.now, self.mender.sealed, body.budget)
+        said = (body.number, body.tokens, body.predicted_cached, body.now)
+        self.sent = Sent(*said, self.mender.sealed, body.budget, self.looked_up)
         self.sent_messages = self.message_count
         self.shared = self.mender.sealed
         self.shared_tokens = self.mender.tokens
@@ -314,9 +318,11 @@ class Timeline:
         self._prefix = offered if is_its and offered is not None and offered.count == self.mender.sealed else None
 
     def _grow(self, body: CallRecorded) -> None:
-        """Follow how much a call adds, as a smoothed mean; integers, so that it is the same everywhere."""
-        if self.sent is not None and body.tokens > self.sent.tokens:
-            grown = body.tokens - self.sent.tokens
+        """Follow how much calls add, but for what is looked up, as a smoothed mean of integers, the same everywhere."""
+        if self.sent is None:
+            return
+        grown = body.tokens - self.looked_up - (self.sent.tokens - self.sent.looked_up)
+        if grown > 0:
             self.growth = grown if not self.growth else (self.growth * 7 + grown) // 8
 
     def _take_reduction(self, body: ReductionRecorded) -> None:
@@ -331,8 +337,9 @@ class Timeline:
         self.shared_tokens = sum(item.tokens for item in before[: self.shared])
         self.mender.replace(after, claims=body.claims)
         self.reductions = body.number
-        if body.trigger not in ON_REQUEST:
-            self.kept = body.after
+        self.looked_up = sum(item.tokens for item in after if item.is_looked_up)
+        if body.trigger not in ON_REQUEST and body.passes != FORGETTING:
+            self.kept = body.after - self.looked_up
             self.declined = 0
         shown = {item.id for item in after} | {line.source for item in after for line in item.lines}
         self.lost_errors = tuple(one for one in self.ledger.open_error_ids() if one not in shown)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from foveate.budget.calibrate import Correction
-from foveate.budget.economics import cheapest_batch, marks
+from foveate.budget.economics import break_even_calls, cheapest_batch, marks
 from foveate.budget.profiles import CacheRules
 from foveate.budget.window import TokenBudget
 from foveate.compile.framing import Framing
@@ -90,10 +90,39 @@ def decide(
     if patience is not None and timeline.growth:
         kept = timeline.kept or sizes.low
         batch = cheapest_batch(kept, timeline.growth, cache) * patience
-        if sizes.used > kept + batch:
+        if sizes.used - timeline.looked_up > kept + batch:
             reason = f"{kept + batch:.0f} tokens is the cheapest size to rewrite at, growing {timeline.growth} a call"
             return _if_worthwhile(timeline, sizes, Decision("pays", reason))
     return None
+
+
+def forgetting(timeline: Projection, sizes: Sizes, cache: CacheRules) -> Decision | None:
+    """The reason to take out what was looked up for inputs that are answered, or None while it costs less to carry."""
+    newest = timeline.position(timeline.newest_input) if timeline.newest_input is not None else None
+    if not timeline.looked_up or newest is None or newest < timeline.sent_messages:
+        # Within a turn what was looked up for it serves.
+        return None
+    items = timeline.mender.items
+    first = next((index for index, item in enumerate(items) if item.is_looked_up), len(items))
+    behind = sum(item.tokens for item in items[first:]) - timeline.looked_up
+    reason = f"{timeline.looked_up} tokens that were looked up for earlier inputs have served"
+    if sizes.used > sizes.room:
+        return Decision("must", reason) if sizes.used - timeline.looked_up <= sizes.room else None
+    if timeline.looked_up < sizes.measure * WORTHWHILE["pays"]:
+        return None
+    if break_even_calls(behind, timeline.looked_up, cache) > 1 + timeline.further_calls:
+        return None
+    return Decision("pays", reason)
+
+
+def making_room(timeline: Projection, sizes: Sizes, wanted: int, *, forgets: bool) -> tuple[Decision | None, Sizes]:
+    """The reason to reduce for so many tokens that were looked up, and how far; None if there is room for them."""
+    if sizes.used + wanted <= sizes.room:
+        return None, sizes
+    if forgets and sizes.used - timeline.looked_up + wanted <= sizes.room:
+        # It is enough to forget what was looked up before: no other pass has work to do above this mark.
+        sizes = sizes._replace(low=max(sizes.used, sizes.room))
+    return Decision("must", f"{wanted} tokens that were looked up need room"), sizes
 
 
 def asked_sizes(timeline: Projection, budget: TokenBudget, sizes: Sizes, framing: int, correction: Correction) -> Sizes:

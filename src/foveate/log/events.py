@@ -14,6 +14,8 @@ SCHEMA_VERSION = 1
 Trigger = Literal["must", "free", "pays", "asked", "due", "capped", "request"]
 ON_REQUEST: Final[frozenset[Trigger]] = frozenset({"capped", "request"})
 """Of what was done to new messages alone, which says nothing about when the next rewrite is due."""
+FORGETTING: Final = ("forget",)
+"""The passes of a reduction that took out nothing but what had been looked up for inputs that are answered."""
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):

@@ -87,6 +87,11 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.is_whole or self.capped
 
     @property
+    def is_looked_up(self) -> bool:
+        """Whether it is what was looked up for an input, and of no more use once that is answered."""
+        return self.fate == "recalled" and not any(line.kind == "settled" for line in self.lines)
+
+    @property
     def is_digest(self) -> bool:
         """Whether the item stands for a stretch of the past, not for one message."""
         return bool(self.covers)

@@ -19,7 +19,8 @@ class AgentState:
     `now` is the caller's clock: a compiler has none of its own. `recalled` are passages looked up for this call that
     the log does not have yet. `override` is sent as it is, even if it is empty, instead of all else. `projection` is
     what the events of the context come to, where somebody keeps it up with them (a session does); without it, or with
-    one of another snapshot, a compiler folds the events itself, which gives the same and takes longer.
+    one of another snapshot, a compiler folds the events itself, which gives the same and takes longer. `plain` is the
+    view of the same state without what was looked up: it, too, saves work and decides nothing.
     """
 
     context: AgentContext = field(default_factory=AgentContext)
@@ -37,3 +38,4 @@ class AgentState:
     # Commands of the change under review that the user did not let the developer run.
     denied_commands: tuple[str, ...] = ()
     projection: object = field(default=None, repr=False, compare=False)
+    plain: object = field(default=None, repr=False, compare=False)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import heapq
+import math
+import sys
+from array import array
+from collections.abc import Hashable, Mapping, Sequence
+from operator import mul
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
-# So far down a list two places next to each other say about the same; 60 is what everybody uses.
-_FLATNESS: Final = 60
+from foveate.errors import ConfigError
+
+# What the same meaning counts beside the same words.
+_MEANING: Final = 0.5
+# Vectors of the same text may differ by what is added first; beyond these digits it is no longer the same.
+DIGITS: Final = 5
 
 Id = TypeVar("Id", bound=Hashable)
 
@@ -41,14 +50,52 @@ class ComparingEmbedder(Embedder, Protocol):
         ...
 
 
-def fused(*rankings: Sequence[Id], flatness: int = _FLATNESS) -> list[Id]:
-    """Ranked lists as one, by reciprocal rank: best is what stands high in several; of equal ones the first said.
+def blended(words: Mapping[Id, float], meaning: Mapping[Id, float]) -> dict[Id, float]:
+    """Scores by words, the best of which is 1, and half of what things have in common in meaning, added up.
 
-    >>> fused([1, 2, 3], [3, 4])
-    [3, 1, 2, 4]
+    >>> blended({1: 4.0, 2: 1.0}, {2: 0.5, 3: 0.9})
+    {1: 1.0, 2: 0.5, 3: 0.45}
     """
-    scores: dict[Id, float] = {}
-    for ranking in rankings:
-        for place, one in enumerate(dict.fromkeys(ranking)):
-            scores[one] = scores.get(one, 0.0) + 1 / (flatness + place + 1)
-    return sorted(scores, key=lambda one: -scores[one])
+    best = max(words.values(), default=0.0) or 1.0
+    return {
+        one: words.get(one, 0.0) / best + _MEANING * max(0.0, meaning.get(one, 0.0)) for one in {**words, **meaning}
+    }
+
+
+def embedded(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
+    """The vectors of texts with the length 1, as 32-bit numbers, the lowest byte first."""
+    vectors = embedder.embed(texts)
+    wrong = next((len(vector) for vector in vectors if len(vector) != embedder.dimensions), None)
+    if len(vectors) != len(texts) or wrong is not None:
+        raise ConfigError(
+            f"the embedder {embedder.name!r} gave {len(vectors)} vectors for {len(texts)} texts"
+            + (f", one of {wrong} numbers; it says that they have {embedder.dimensions}" if wrong is not None else "")
+        )
+    return [_packed(embedder.name, vector) for vector in vectors]
+
+
+def _packed(name: str, vector: Sequence[float]) -> bytes:
+    length = math.hypot(*vector)
+    if not math.isfinite(length):
+        raise ConfigError(f"the embedder {name!r} gave a vector with numbers that are not finite")
+    return _swapped(array("f", [number / length for number in vector] if length else vector)).tobytes()
+
+
+def _unpacked(data: bytes) -> array[float]:
+    return _swapped(array("f", data))
+
+
+def _swapped(numbers: array[float]) -> array[float]:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def nearest(embedder: Embedder, query: bytes, vectors: Sequence[bytes], limit: int) -> list[tuple[int, float]]:
+    """The places of the vectors nearest to a query and their similarity, best first, of equal ones the first."""
+    if isinstance(embedder, ComparingEmbedder):
+        return embedder.nearest(query, vectors, limit)
+    wanted = _unpacked(query)
+    similar = [sum(map(mul, wanted, _unpacked(vector))) for vector in vectors]
+    best = heapq.nsmallest(limit, range(len(similar)), key=lambda place: (-similar[place], place))
+    return [(place, similar[place]) for place in best]

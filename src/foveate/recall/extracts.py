@@ -12,7 +12,7 @@ _SHORT: Final = 160
 _LONG_LINE: Final = 200
 # Sentences only: the fields of a record on one long line belong together.
 _SENTENCE: Final = re.compile(r"[^.!?。！？]*(?:[.!?](?!\s|$)[^.!?。！？]*)*(?:[.!?。！？]+\s*|$)")
-_GAP: Final = "…"
+GAP: Final = "…"
 # A term already shown in a better line still counts a little: a second mention may be the one that matters.
 _AGAIN: Final = 0.3
 _LEAST: Final = 0.35
@@ -51,11 +51,11 @@ def _joined(lines: list[tuple[str, str]], chosen: list[int]) -> str:
     for index in chosen:
         line, joint = lines[index]
         if index != previous + 1:
-            pieces.append(f"\n{_GAP}\n" if pieces else f"{_GAP}\n")
+            pieces.append(f"\n{GAP}\n" if pieces else f"{GAP}\n")
         elif pieces:
             pieces.append(joint)
         pieces.append(line)
         previous = index
     if previous != len(lines) - 1:
-        pieces.append(f"\n{_GAP}")
+        pieces.append(f"\n{GAP}")
     return "".join(pieces)

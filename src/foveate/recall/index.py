@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from foveate.errors import ConfigError
 from foveate.log.messages import Message
+from foveate.recall.embedding import blended
 from foveate.recall.memory import MemoryPostings
 from foveate.recall.passages import Passage
 from foveate.recall.postings import PART_BITS, Postings
-from foveate.recall.scoring import Found, find, ranked, search
+from foveate.recall.scoring import Found, Ranked, find, ranked, search
+from foveate.recall.worth import POWER_BY_MEANING, Worthy, worthy
+
+# The newest messages that are compared by meaning: each of them is, whatever words it has.
+_COMPARED: Final = 10_000
 
 
 class Hit(NamedTuple):
@@ -82,10 +87,30 @@ class PassageIndex:
         """The terms of a query that occur in the log, rarest first, with the rows to choose from."""
         return find(self._postings, query, before=before)
 
-    def hits(self, found: Sequence[Found], *, limit: int, among: Container[int] | None = None) -> list[Hit]:
-        """The best passages by the terms found, of those that a caller wants to see."""
-        chosen = ranked(self._postings, found, limit=limit, allowed=_among(among))
-        return [Hit(one.passage, one.score) for one in chosen]
+    def worthy(
+        self,
+        found: Sequence[Found],
+        *,
+        limit: int,
+        may: Callable[[int], bool],
+        close: Callable[[Mapping[int, Passage]], Mapping[int, float]] | None = None,
+    ) -> list[Worthy]:
+        """The messages that are most worth their length by the terms found; `may` says of which orders they may be.
+
+        `close` says how close passages are in meaning to what is asked.
+        """
+        hits = ranked(self._postings, found, limit=limit, allowed=lambda rows: rows)
+        if close is None:
+            return worthy(self._postings, hits, allowed=lambda places: filter(may, places))
+        orders = [order for order in range(max(0, self.newest + 1 - _COMPARED), self.newest + 1) if may(order)]
+        known = {
+            order << PART_BITS | one.part: one for order, some in self.passages(orders).items() for one in some
+        } | {hit.row: hit.passage for hit in hits}
+        meaning = close(known)
+        nearest = set(sorted(meaning, key=lambda row: (-meaning[row], row))[:limit]) | {hit.row for hit in hits}
+        scores = blended({hit.row: hit.score for hit in hits}, {row: meaning[row] for row in nearest})
+        both = [Ranked(row, known[row], score) for row, score in scores.items()]
+        return worthy(self._postings, both, allowed=lambda places: filter(may, places), power=POWER_BY_MEANING)
 
 
 def _among(orders: Container[int] | None) -> Callable[[Sequence[int]], Iterable[int]]:

@@ -18,7 +18,7 @@ from foveate.recall.terms import Tally, Term, terms_of
 _K1: Final = 0.9
 _B: Final = 0.75
 # Rare terms decide a ranking; the common ones are looked up only while that costs little.
-_MOST_ROWS: Final = 5_000
+_MOST_ROWS: Final = 2_000
 # If all are common, so many of them are looked up beside the rarest.
 _COMPANIONS: Final = 7
 # What is in so many passages is common, however many there are.

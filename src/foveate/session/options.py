@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,8 @@ from foveate.log.context import AgentContext
 from foveate.log.events import DiagnosticRecorded, FramingSet, RecallRecorded, ReductionRecorded
 from foveate.log.semantics import TOOLS
 from foveate.recall import PassageIndex
+from foveate.recall.embedding import Embedder
+from foveate.recall.meaning import Meaning
 from foveate.recall.tool import RECALL_TOOL, tool_over_mcp
 from foveate.session.recollection import Recollection
 from foveate.session.records import Beside, Looked, Recipe, state_of
@@ -46,6 +48,7 @@ class Options:
     keep_turns: int | None = None
     compact_when: CompactWhen | None = None
     counter: TokenCounter | None = None
+    embedder: Embedder | None = None
     # What runs on every request whatever policy is chosen.
     always: tuple[Pass | PlainPass, ...] = ()
     # How a model with a shell gets content back, where it has no tool for it.
@@ -215,7 +218,7 @@ class Means:
         self.profile = options.profile()
         self.counter = options.counter_for(self.profile)
         self.framing = FramingSet(model=self.profile.name if self.profile is not None else None)
-        self._recollection = Recollection()
+        self._recollection = Recollection(meaning=Meaning(options.embedder) if options.embedder is not None else None)
 
     def adopt(self, framing: FramingSet, profile: ModelProfile | None = None) -> None:
         """Compile with a framing from here on; `profile` is the one of its model, if that is not the model so far."""
@@ -272,7 +275,7 @@ class Means:
 
     def search_in(self, index: PassageIndex) -> None:
         """Recall from an index that somebody else fills."""
-        self._recollection = Recollection(self._recollection.shares, index)
+        self._recollection = self._recollection.of(index)
 
     def attempted(
         self, context: AgentContext, projection: Projection, now: float | None, beside: Beside, last: Attempt | None
@@ -282,9 +285,16 @@ class Means:
         if last is not None and last.is_from(*compiled_from):
             return last
         # An override is sent as it is.
-        found = [] if beside.override is not None else self.recalled(projection, context.turn)
-        view = self.compiler.compile(state_of(context, projection, found, now, beside))
-        return Attempt(*compiled_from, found, view)
+        settled = settled_errors(projection, context.turn) if beside.override is None else None
+        before = (settled,) if settled is not None else ()
+        plain = replace(state_of(context, projection, now, beside), recalled=before)
+        view = self.compiler.compile(plain)
+        found: Looked = []
+        if beside.override is None:
+            view, found = self._completed(
+                view, lambda one: self.compiler.compile(replace(plain, recalled=(*before, one), plain=view))
+            )
+        return Attempt(*compiled_from, [*before, *found], view)
 
     def between_turns(self, context: AgentContext, projection: Projection, now: float | None) -> CompiledContext | None:
         """The view of a session whose turn has ended, if there is no room for another one."""
@@ -293,19 +303,30 @@ class Means:
         if not isinstance(compiler, PipelineCompiler) or last is None or last.role != "assistant" or last.calls:
             return None
         policy = replace(compiler.policy, when=BetweenTurns(also=compiler.policy.when))
-        state = state_of(context, projection, [], now, Beside((), None))
+        state = state_of(context, projection, now, Beside((), None))
         view = replace(compiler, policy=policy).compile(state)
         return view if any(isinstance(body, ReductionRecorded) for body in view.proposed) else None
 
-    def recalled(self, projection: Projection, turn: int) -> list[RecallRecorded | DiagnosticRecorded]:
-        """What is to be said and recalled before the newest input; a search that fails costs no call."""
-        settled = settled_errors(projection, turn)
-        before = [settled] if settled is not None else []
+    def _completed(
+        self, view: CompiledContext, compiled: Callable[[RecallRecorded], CompiledContext]
+    ) -> tuple[CompiledContext, Looked]:
+        """A request with what it does not show and its input is about; a search that fails costs no call."""
+        limit = self._limit(view)
         try:
-            found = self._recollection.for_input(projection, turn, self._limit(projection))
+            room = self._recollection.room(view, limit)
+            found = self._recollection.for_input(view, room.most) if room is not None else None
+            if room is None or found is None:
+                return view, []
+            completed = compiled(found)
+            if found.item.tokens > room.free:
+                # For its room more was evicted, which may be what the input is about.
+                left = limit - completed.tokens + found.item.tokens
+                again = self._recollection.for_input(completed, min(room.most, left))
+                if again is not None and again.item.tokens > room.free:
+                    completed, found = compiled(again), again
         except Exception as error:  # noqa: BLE001  whatever it is, the request can do without
-            return [*before, DiagnosticRecorded(code="recall_failed", phase="recall", text=f"{error!r}")]
-        return [*before, found] if found is not None else [*before]
+            return view, [DiagnosticRecorded(code="recall_failed", phase="recall", text=f"{error!r}")]
+        return completed, [found]
 
     def _use(self, framing: FramingSet, compiler: Compiler | None = None) -> None:
         self.framing = framing
@@ -316,13 +337,13 @@ class Means:
         # The index keeps the messages it has.
         self._recollection.shares = policy.shares if isinstance(policy, Policy) else Shares()
 
-    def _limit(self, projection: Projection) -> int:
-        """The tokens that shares are of: of the compiler's budget, else of the last call's, else of the window."""
-        budget = getattr(self.compiler, "budget", None)
-        if isinstance(budget, TokenBudget):
-            return budget.limit
-        if projection.sent is not None and projection.sent.limit is not None:
-            return projection.sent.limit
+    def _limit(self, view: CompiledContext) -> int:
+        """The tokens that a request may have: of its budget, else of the last call's, else of the window."""
+        if view.budget is not None:
+            return view.budget.limit
+        sent = view.projection.sent
+        if sent is not None and sent.limit is not None:
+            return sent.limit
         return (self.profile.window if self.profile is not None else None) or _SMALL_WINDOW
 
 

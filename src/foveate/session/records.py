@@ -263,17 +263,10 @@ Looked = list[RecallRecorded | DiagnosticRecorded]
 """What was recalled for a compile, or why nothing could be."""
 
 
-def state_of(
-    context: AgentContext, projection: Projection, found: Looked, now: float | None, beside: Beside
-) -> AgentState:
-    """What a compile is a function of."""
+def state_of(context: AgentContext, projection: Projection, now: float | None, beside: Beside) -> AgentState:
+    """What a compile is a function of, before anything is looked up for it."""
     return AgentState(
-        context=context,
-        sections=beside.sections,
-        now=now,
-        recalled=tuple(one for one in found if isinstance(one, RecallRecorded)),
-        override=beside.override,
-        projection=projection,
+        context=context, sections=beside.sections, now=now, override=beside.override, projection=projection
     )
 
 

@@ -25,6 +25,7 @@ from foveate.log.context import AgentContext
 from foveate.log.events import Body, ErrorResolved, Event, FramingSet, Pinned
 from foveate.log.router import AgentStep, DefaultRouter, Router
 from foveate.log.sections import ContextSection
+from foveate.recall.embedding import Embedder
 from foveate.session import records
 from foveate.session.beside import Turns, run_beside
 from foveate.session.commit import Committed, EventWriter, Journal, Make
@@ -71,6 +72,7 @@ class Session(ReadableSession):
         recall_command: a command such as `foveate recall my-session`, for models that have a shell and no recall tool:
             what is shortened names it, and the model gives it a reference.
         redact: takes secrets out of messages and framing before they are recorded, and so out of what is sent.
+        embedder: finds what to recall by meaning, too; without it by words alone.
         session_id: the name that events carry.
 
     """
@@ -94,6 +96,7 @@ class Session(ReadableSession):
         summarizer: Summarizer | None = None,
         recall_command: str | None = None,
         redact: bool = False,
+        embedder: Embedder | None = None,
         session_id: str = "session",
     ) -> None:
         """Begin an empty session in memory; all options are optional."""
@@ -110,6 +113,7 @@ class Session(ReadableSession):
                 counter=counter,
                 recall_command=recall_command,
                 redact=redact,
+                embedder=embedder,
             )
         )
         self._router = RedactingRouter(router or DefaultRouter()) if redact else router or DefaultRouter()

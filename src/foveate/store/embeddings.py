@@ -5,19 +5,13 @@ How vectors are compared is the embedder's business: here is nothing that comput
 
 from __future__ import annotations
 
-import heapq
-import math
-import sys
-from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
-from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, func, select
 
-from foveate.errors import ConfigError
-from foveate.recall.embedding import ComparingEmbedder, Embedder
+from foveate.recall.embedding import DIGITS, Embedder, embedded, nearest
 from foveate.recall.passages import passages_of
 from foveate.recall.postings import PART_BITS
 from foveate.store.backlog import Progress
@@ -36,8 +30,6 @@ _BATCH: Final = 128
 _READ: Final = 64
 # Vectors that are in memory at a time: 6 MB of 384 numbers each.
 _CHUNK: Final = 4_096
-# Vectors of the same text may differ by what is added first; beyond these digits it is no longer the same.
-_DIGITS: Final = 5
 
 
 class Near(NamedTuple):
@@ -61,7 +53,7 @@ def embed_backlog(
         batch = _waiting(store, info, embedder.name, room)
         if batch is None:
             break
-        vectors = _embedded(embedder, list(batch.texts.values()))
+        vectors = embedded(embedder, list(batch.texts.values()))
         if not _write(store, info, embedder.name, batch, vectors):
             break
         done += len(vectors)
@@ -85,16 +77,30 @@ def nearest_passages(
     """
     if limit < 1 or not query.strip():
         return []
-    (wanted,) = _embedded(embedder, [query])
+    (wanted,) = embedded(embedder, [query])
     best: list[Near] = []
     for rows in _chunks(connection, embedder.name, session_keys):
         may = allowed([id for id, _ in rows])
         # A vector of another length was not written here.
         asked = [(id, vector) for id, vector in rows if id in may and len(vector) == len(wanted)]
-        found = _nearest(embedder, wanted, [vector for _, vector in asked], limit)
-        best += [Near(asked[place][0], round(similarity, _DIGITS)) for place, similarity in found]
+        found = nearest(embedder, wanted, [vector for _, vector in asked], limit)
+        best += [Near(asked[place][0], round(similarity, DIGITS)) for place, similarity in found]
         best = sorted(best, key=lambda near: (-near.similarity, near.passage))[:limit]
     return best
+
+
+def similarities(connection: Connection, embedder: Embedder, query: str, passages: Sequence[int]) -> dict[int, float]:
+    """How close some passages are in meaning to a query; without those that have no vector yet."""
+    if not passages or not query.strip():
+        return {}
+    (wanted,) = embedded(embedder, [query])
+    rows: list[tuple[int, bytes]] = []
+    for start in range(0, len(passages), _BATCH):
+        of_some = (embeddings.c.model == embedder.name, embeddings.c.passage.in_(passages[start : start + _BATCH]))
+        found = connection.execute(select(embeddings.c.passage, embeddings.c.vector).where(*of_some)).all()
+        rows += [(id, vector) for id, vector in found if len(vector) == len(wanted)]
+    near = nearest(embedder, wanted, [vector for _, vector in rows], len(rows))
+    return {rows[place][0]: round(similarity, DIGITS) for place, similarity in near}
 
 
 def forget(connection: Connection, session_key: int) -> None:
@@ -164,48 +170,7 @@ def _identity(session: Row[Any]) -> tuple[Any, ...]:
     return session.session_id, session.created_at
 
 
-# --- vectors as bytes ---------------------------------------------------------------------------------------------
-
-
-def _embedded(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """The vectors of texts with the length 1, as 32-bit numbers, the lowest byte first."""
-    vectors = embedder.embed(texts)
-    wrong = next((len(vector) for vector in vectors if len(vector) != embedder.dimensions), None)
-    if len(vectors) != len(texts) or wrong is not None:
-        raise ConfigError(
-            f"the embedder {embedder.name!r} gave {len(vectors)} vectors for {len(texts)} texts"
-            + (f", one of {wrong} numbers; it says that they have {embedder.dimensions}" if wrong is not None else "")
-        )
-    return [_packed(embedder.name, vector) for vector in vectors]
-
-
-def _packed(name: str, vector: Sequence[float]) -> bytes:
-    length = math.hypot(*vector)
-    if not math.isfinite(length):
-        raise ConfigError(f"the embedder {name!r} gave a vector with numbers that are not finite")
-    return _swapped(array("f", [number / length for number in vector] if length else vector)).tobytes()
-
-
-def _unpacked(data: bytes) -> array[float]:
-    return _swapped(array("f", data))
-
-
-def _swapped(numbers: array[float]) -> array[float]:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
-
-
-# --- what is close ------------------------------------------------------------------------------------------------
-
-
-def _nearest(embedder: Embedder, query: bytes, vectors: Sequence[bytes], limit: int) -> list[tuple[int, float]]:
-    if isinstance(embedder, ComparingEmbedder):
-        return embedder.nearest(query, vectors, limit)
-    wanted = _unpacked(query)
-    similar = [sum(map(mul, wanted, _unpacked(vector))) for vector in vectors]
-    best = heapq.nsmallest(limit, range(len(similar)), key=lambda place: (-similar[place], place))
-    return [(place, similar[place]) for place in best]
+# --- ranges of ids -------------------------------------------------------------------------------------------------
 
 
 def _chunks(

@@ -12,9 +12,11 @@ from sqlalchemy import ColumnElement, and_, or_, select
 
 from foveate.errors import ConfigError
 from foveate.log.messages import Message
-from foveate.recall.embedding import Embedder, fused
+from foveate.recall.embedding import Embedder, blended
 from foveate.recall.postings import PART_BITS
-from foveate.store.embeddings import nearest_passages
+from foveate.recall.scoring import Ranked
+from foveate.recall.worth import ordered
+from foveate.store.embeddings import nearest_passages, similarities
 from foveate.store.info import SessionInfo, utc
 from foveate.store.schema import events
 from foveate.store.search import StoreHit, StorePostings, search_store
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 _TOGETHER: Final = 500
 # The end of the year 9999: what is later is no time.
 _LAST_SECOND: Final = 253_402_300_800
-# How many of each list are merged.
+# How many hits of each kind are ordered with their neighbors.
 _POOL: Final = 50
 ROLES: Final = ("system", "user", "assistant", "tool")
 KINDS: Final = ("user", "assistant", "tool_call", "tool_result", "summary", "system", "error")
@@ -96,37 +98,47 @@ class Search:
         self._readers = {key: store.reader(info) for key, info in infos.items()}
         self._conditions = filters.conditions()
         self._sessions = None if everywhere else list(infos)
+        self._postings = StorePostings(store.reading, self._fetch, self._sessions)
 
     def hits(self, query: str, limit: int, embedder: Embedder | None = None) -> list[SearchHit]:
         """The passages that answer a query best; with an embedder by words and by meaning."""
-        hits = self._by_words(query, limit) if embedder is None else self._by_both(query, limit, embedder)
+        pool = max(limit, _POOL)
+        found = self._by_words(query, pool) if embedder is None else self._by_both(query, pool, embedder)
+        hits = self._ordered(found, limit)
         hits = [hit for hit in hits if hit.session_key in self._infos]
         times = _rows(self._store, {(hit.session_key, hit.passage.order) for hit in hits}, [])
         # A message whose row lost its position cannot be shown with its time.
         known = [hit for hit in hits if (hit.session_key, hit.passage.order) in times]
         return [_hit(hit, self._infos[hit.session_key], times) for hit in known]
 
-    def _by_words(self, query: str, limit: int) -> list[StoreHit]:
-        return search_store(
+    def _ordered(self, hits: Sequence[Ranked], limit: int) -> list[StoreHit]:
+        """The passages of hits and of their neighbors, as they are worth showing."""
+
+        def allowed(places: Sequence[int]) -> set[int]:
+            return {id >> PART_BITS for id in self._allowed([place << PART_BITS for place in places])}
+
+        best = ordered(self._postings, hits, limit=limit, allowed=allowed)
+        return [StoreHit(one.row >> ROW_BITS, one.passage, one.score) for one in best]
+
+    def _by_words(self, query: str, limit: int) -> list[Ranked]:
+        hits = search_store(
             self._store.reading, query,
             fetch=self._fetch, sessions=self._sessions, allowed=self._allowed, limit=limit,
         )  # fmt: skip
+        return [Ranked(passage_id(one.session_key, one.passage.order, one.passage.part), *one[1:]) for one in hits]
 
-    def _by_both(self, query: str, limit: int, embedder: Embedder) -> list[StoreHit]:
-        pool = max(limit, _POOL)
-        known = {
-            passage_id(hit.session_key, hit.passage.order, hit.passage.part): hit for hit in self._by_words(query, pool)
-        }
+    def _by_both(self, query: str, limit: int, embedder: Embedder) -> list[Ranked]:
+        known = {hit.row: hit for hit in self._by_words(query, limit)}
         with self._store.reading() as connection:
-            near = nearest_passages(connection, embedder, query, self._sessions, pool, allowed=self._allowed)
-        chosen = fused(list(known), [one.passage for one in near])[:limit]
-        postings = StorePostings(self._store.reading, self._fetch, self._sessions)
-        cut = postings.passages({id >> PART_BITS for id in chosen if id not in known})
-        for id, similarity in near:
+            near = nearest_passages(connection, embedder, query, self._sessions, limit, allowed=self._allowed)
+            close = similarities(connection, embedder, query, list(known)) | dict(near)
+        cut = self._postings.passages({id >> PART_BITS for id in close if id not in known})
+        for id in close:
             passages, part = cut.get(id >> PART_BITS, []), id & (1 << PART_BITS) - 1
-            if part < len(passages):
-                known.setdefault(id, StoreHit(id >> ROW_BITS, passages[part], similarity))
-        return [known[id] for id in chosen if id in known]
+            if id not in known and part < len(passages):
+                known[id] = Ranked(id, passages[part], 0.0)
+        scores = blended({id: hit.score for id, hit in known.items()}, close)
+        return [hit._replace(score=scores[id]) for id, hit in known.items()]
 
     def _allowed(self, ids: Sequence[int]) -> set[int]:
         if not self._conditions:

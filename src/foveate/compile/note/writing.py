@@ -33,6 +33,8 @@ _WORDS: Final = 0.6
 _SHORT: Final = 120
 # What a summary stands for: the user's words, values and rules stay beside it.
 _SUMMARIZED: Final = frozenset({"step", "words", "answer", "summary"})
+# Of the budget, what a note and its tail come down to in a mere talk.
+_IN_TALK: Final = 0.25
 
 
 class _Division(NamedTuple):
@@ -101,7 +103,12 @@ class Note:
         fixed = sum(group.tokens for group in found if _stays(group, ctx) and not group.head.is_digest)
         # Where instructions take most of the budget, the mark leaves nothing; then most of what there is.
         spare = ctx.limit - fixed
-        room = max(ctx.low - fixed, int(spare * (_HALF + (_MOST - _HALF) * min(1.0, fixed / max(1, ctx.limit)))))
+        low, least = ctx.low, int(spare * (_HALF + (_MOST - _HALF) * min(1.0, fixed / max(1, ctx.limit))))
+        if ctx.timeline.is_talk and ctx.shares.recall:
+            # Older words are of most use where an input asks for them: room is left for looking them up.
+            low = min(low, int(ctx.limit * _IN_TALK))
+            least = min(least, low)
+        room = max(low - fixed, least)
         large = int(room * _LARGE)
         wanted, cap = int(room * self.tail), int(room * self.tail_cap)
         if more:

@@ -168,7 +168,7 @@ class Present:
             lines=tuple(lines),
             turns=tuple(_newest_turns(item, self.turns, head, ctx)),
             latest_input=ctx.said(order).text if order is not None else "",
-            recalled=next((one.lines for one in draft.items if _is_for_newest(one, ctx)), ()),
+            recalled=next((one.lines for one in (*ctx.looked_up, *draft.items) if _is_for_newest(one, ctx)), ()),
             plan=ledger.plan.text if ledger.plan is not None else None,
             results=tuple(_results(item, self.results, ctx))[::-1],
             failures=tuple(ledger.failures),
@@ -185,10 +185,10 @@ class Forget:
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
         """Whether there is something."""
-        return any(one.fate == "recalled" and not _is_for_newest(one, ctx) for one in draft.items)
+        return any(one.is_looked_up and not _is_for_newest(one, ctx) for one in draft.items)
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
-        return draft.with_items(one for one in draft.items if one.fate != "recalled" or _is_for_newest(one, ctx))
+        return draft.with_items(one for one in draft.items if not one.is_looked_up or _is_for_newest(one, ctx))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

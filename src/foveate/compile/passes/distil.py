@@ -40,7 +40,9 @@ class Distil:
     runs_on: ClassVar[str] = "reduction"
 
     def needed(self, draft: Draft, ctx: PassContext, /) -> bool:
-        """Whether a digest has room."""
+        """Whether a digest has room, and the agent acts: in a mere talk, room is better left to what is looked up."""
+        if ctx.timeline.is_talk and ctx.shares.recall:
+            return False
         return any(item.room for item in draft.items)
 
     def __call__(self, draft: Draft, ctx: PassContext, /) -> Draft:
