@@ -22,7 +22,7 @@ def names(passes: Iterable[Pass | PlainPass]) -> list[str]:
 def test_every_step_is_in_the_tuple_in_the_order_in_which_it_runs() -> None:
     """What every request needs first, then cheap to dear, the guarantees last; nothing runs beside it."""
     assert names(PASSES) == [
-        "cap", "restore_pins", "repair", "forget", "note", "truncate", "show_errors",
+        "cap", "restore_pins", "repair", "forget", "note", "place_summary", "truncate", "show_errors",
     ]  # fmt: skip
     assert names(LINES) == [
         "cap", "restore_pins", "repair", "forget", "isolate", "supersede", "mask", "trim_calls", "fold", "distil",
