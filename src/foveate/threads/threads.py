@@ -97,11 +97,16 @@ class Threads:
 
     async def acompile(self, request: HistoryRequest) -> Compiled:
         """Like `compile`, but beside the event loop, and a `summarizer` may write a summary first."""
-        if self._options.get("summarizer") is None:
+        if not self.summarizes:
             return await run_beside(self.compile, request)
         async with self._known(self._name(request)).turns:
             branch = await run_beside(self._take, request)
             return Compiled(await branch.aview_for(request, self._clock()), branch, branch.session)
+
+    @property
+    def summarizes(self) -> bool:
+        """Whether a summarizer may be asked, which only `acompile` does."""
+        return self._options.get("summarizer") is not None
 
     def session(self, thread: str | None = None) -> Session:
         """The session of a thread: that of its branch that was used last; by default of the thread used last."""
