@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foveate.session.records import SystemPrompt
@@ -37,3 +37,7 @@ class HistoryRequest:
     def __post_init__(self) -> None:
         framing = [self.system, list(self.tools), self.response_format, self.model]
         object.__setattr__(self, "framing_key", item_key(framing))
+
+    def in_thread(self, name: str) -> HistoryRequest:
+        """The request in a thread with a name."""
+        return replace(self, thread=name)
