@@ -154,7 +154,7 @@ class _Uncounted:
 
     name = "uncounted"
 
-    def count(self, _text: str, /) -> int:
+    def count(self, text: str) -> int:
         """No tokens."""
         return 0
 
