@@ -38,6 +38,13 @@ def test_no_other_tool_is_taken_for_it(tool: dict[str, Any]) -> None:
     assert recall_tool_in([tool]) is None
 
 
+def test_the_tool_of_a_namespace_is_named_by_both() -> None:
+    """As Codex gives the tools of a server."""
+    namespace = {"type": "namespace", "name": "mcp__foveate", "tools": [{"type": "function", **over_mcp("recall")}]}
+    assert recall_tool_in([BASH, namespace]) == "mcp__foveate.recall"
+    assert recall_tool_in([{**namespace, "name": "mcp__other"}]) is None
+
+
 def test_a_command_is_named_where_there_is_a_shell_and_it_was_switched_on() -> None:
     """Without a shell nobody could run it, and without the option nobody is told of it."""
     log = [user("go"), *reading(30)]

@@ -6,10 +6,10 @@ import difflib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ from foveate.private_files import create_private_file, keep_mode, make_private_f
 if TYPE_CHECKING:
     from foveate.lookup.answers import Lookup
     from foveate.lookup.clients import Client
-    from foveate.lookup.questions import OpenLookup
+    from foveate.lookup.questions import Answer
 
 SESSION_VARIABLE = "FOVEATE_SESSION"
 
@@ -62,7 +62,7 @@ def mcp_command(
 
         @contextmanager
         def lookup() -> Generator[Lookup, None, None]:
-            # Behind SQLAlchemy, for which `--help` must not wait.
+            # Clients wait for a server to start, which need not wait for SQLAlchemy.
             from foveate.lookup.answers import Lookup
 
             # For each question anew: the store may be made, moved or deleted while an agent runs.
@@ -73,10 +73,16 @@ def mcp_command(
                     project=(project or Path.cwd()).absolute(),
                 )
 
-        serve(lookup)
+        def answered(name: str, arguments: Mapping[str, Any], evidence: Collection[str]) -> tuple[str, bool]:
+            # As above.
+            from foveate.lookup.answering import answer
+
+            return answer(lookup, name, arguments, evidence)
+
+        serve(answered)
 
 
-def _server() -> Callable[[OpenLookup], None]:
+def _server() -> Callable[[Answer], None]:
     """What serves the tools, if the SDK is installed."""
     try:
         # Only this command needs the SDK, which is an extra.

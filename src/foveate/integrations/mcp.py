@@ -22,25 +22,25 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from foveate.lookup.questions import QUESTIONS, OpenLookup, Question, answer
+from foveate.lookup.questions import QUESTIONS, Answer, Question
 
-_ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
+_ALWAYS_LOADED: Final = "anthropic/alwaysLoad"
 _DEEPEST: Final = 4
 
 
-def serve(open_lookup: OpenLookup) -> None:
+def serve(answer: Answer) -> None:
     """Answer the client on standard input and output until it leaves."""
-    anyio.run(_served, open_lookup)
+    anyio.run(_served, answer)
 
 
-async def _served(open_lookup: OpenLookup) -> None:
-    server = make_server(open_lookup)
+async def _served(answer: Answer) -> None:
+    server = make_server(answer)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def make_server(open_lookup: OpenLookup) -> Server[Any]:
-    """A server that answers from what `open_lookup` opens, one question at a time."""
+def make_server(answer: Answer) -> Server[Any]:
+    """A server whose tools `answer` answers, one call at a time."""
     alone = anyio.CapacityLimiter(1)
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -48,7 +48,7 @@ def make_server(open_lookup: OpenLookup) -> Server[Any]:
 
     async def call_tool(context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         evidence = frozenset(_ids(context.meta))
-        asked = partial(answer, open_lookup, params.name, params.arguments or {}, evidence)
+        asked = partial(answer, params.name, params.arguments or {}, evidence)
         # Beside the event loop, which has to answer pings while a large store is searched.
         text, is_answer = await anyio.to_thread.run_sync(asked, limiter=alone)
         return CallToolResult(content=[TextContent(type="text", text=text)], is_error=not is_answer)
@@ -62,7 +62,7 @@ def _tool(question: Question) -> Tool:
         description=question.description,
         input_schema=dict(question.schema),
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
-        _meta=_ALWAYS_LOADED if question.always_loaded else None,
+        _meta={_ALWAYS_LOADED: question.always_loaded},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from foveate.log.text import counted
 from foveate.lookup.history import Attempt, Touch, attempts_after, touches
 from foveate.lookup.target import Target, find_target, parse_reference, project_of
 from foveate.recall import excerpt
+from foveate.recall.terms import Matcher, terms_of
 from foveate.recall.tool import ANSWER_MARK
 from foveate.store import SearchHit, SessionInfo, Store
 
@@ -24,6 +25,8 @@ _LOOKED_AT: Final = 60
 _SHOWN_LINES: Final = 5
 _LINE: Final = 160
 _QUOTED: Final = 300
+# Of the words of an error, by their weight: paths, numbers and names in it are others each time.
+_ALIKE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +96,10 @@ class Lookup:
         if not error.strip():
             raise ConfigError("`error` is empty; give the line that says what failed")
         told: list[str] = []
+        is_like = _likeness(error[:2_000])
         seen: set[tuple[str, str]] = set()
         for hit in self.store.search(error[:2_000], kinds=("error",), limit=_LOOKED_AT):
-            if (hit.session_id, hit.message_id) in seen:
+            if (hit.session_id, hit.message_id) in seen or not is_like(hit.text):
                 continue
             seen.add((hit.session_id, hit.message_id))
             info = self.store.session(hit.session_id)
@@ -213,6 +217,14 @@ def _fixed(hit: SearchHit, info: SessionInfo, after: Attempt) -> str:
     else:
         end = "    nobody tried the same again"
     return "\n".join((f"{info.session_id}#{hit.message_id} · {hit.time:%Y-%m-%d} · {error}", *edits, end))
+
+
+def _likeness(error: str) -> Callable[[str], bool]:
+    """Whether a text has most of the words of an error; that both have the word "error" says nothing."""
+    terms = terms_of(error)
+    matcher = Matcher(terms)
+    enough = sum(term.weight for term in terms) * _ALIKE
+    return lambda text: sum(term.weight for term in matcher(text)) >= enough
 
 
 def _is_by(info: SessionInfo, agent: str) -> bool:

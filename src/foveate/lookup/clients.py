@@ -45,7 +45,9 @@ class Client:
         if self.name == "opencode":
             return {"type": "local", "command": list(command), "enabled": True}
         started = {"command": command[0], "args": list(command[1:])}
-        return {"type": "stdio", **started} if self.name == "claude" else started
+        # Claude Code waits for a server that is always loaded, so that its tools are there in the first request; those
+        # that say they need not be are deferred all the same.
+        return {"type": "stdio", **started, "alwaysLoad": True} if self.name == "claude" else started
 
 
 CLIENTS: Final = {

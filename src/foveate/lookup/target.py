@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,9 @@ from foveate.store import SessionInfo, Store
 _TOGETHER: Final = timedelta(minutes=30)
 _NEWEST_MESSAGES: Final = 40
 _MOST_TRIED: Final = 12
+# In characters: of an id, and of the part of one that is hardly another's.
+_ID: Final = 16
+_LONG_ENOUGH: Final = 8
 
 
 class Reference(NamedTuple):
@@ -78,7 +82,9 @@ def _is_of(info: SessionInfo, project: Path) -> bool:
 
 def _asks(store: Store, info: SessionInfo, evidence: Collection[str]) -> bool:
     """Whether a session is one that the client names, or made the call that asks."""
-    if any(len(one) >= 8 and (one in info.session_id or one in info.tags.values()) for one in evidence):
+    # A gateway names a session after the beginning of the agent's own id.
+    named = [part for part in re.split(r"[-~]", info.session_id) if len(part) >= _LONG_ENOUGH]
+    if any(one in info.tags.values() or one.startswith(tuple(named)) for one in evidence if len(one) >= _ID):
         return True
     return any(id in evidence for id in _newest_calls(store, info))
 

@@ -164,6 +164,11 @@ def recall_tool_in(tools: Sequence[Mapping[str, Any]]) -> str | None:
     A tool whose loading is deferred is not there before the model has searched for it.
     """
     names = tool_names(tool for tool in tools if tool.get("defer_loading") is not True)
+    for tool in tools:
+        # As Codex gives all tools of a server, which it calls by two names.
+        within = tool_names(tool["tools"]) if tool.get("type") == "namespace" and "tools" in tool else ()
+        if any(tool_over_mcp(f"{tool.get('name')}__{name}") == "recall" for name in within):
+            return f"{tool.get('name')}.recall"
     over_mcp = next((name for name in names if tool_over_mcp(name) == "recall"), None)
     name = RECALL_TOOL["function"]["name"]
     return over_mcp or (name if name in names else None)

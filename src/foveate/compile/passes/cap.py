@@ -14,6 +14,7 @@ from foveate.compile.passes.placeholders import NOTE, with_result
 from foveate.log.items import Item
 from foveate.log.messages import Message
 from foveate.log.quoting import escape_lines
+from foveate.recall.tool import is_answer
 
 # For the note that stands for what is left out; an output that is hardly larger than the cap is not worth one.
 _NOTE: Final = 60
@@ -64,6 +65,8 @@ def _may_be_cut(message: Message, ctx: PassContext) -> bool:
 
 def _is_recalled(message: Message, recall_tool: str | None) -> bool:
     """Whether a result is what the recall tool answered, or the command that stands in for it."""
+    if message.result is not None and is_answer(message.result.text):
+        return True
     if recall_tool is None or not recall_tool.startswith("`"):
         return recall_tool is not None and message.meta.tool_name == recall_tool
     # What a call of a shell tries is known by the program and its subcommand.
