@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,16 +30,18 @@ class Writer:
 
 def full(policy: str, writer: Writer | None = None) -> Session:
     """A session after an answer, with no room for another turn like its first."""
-    session = session_of(
+    return filled(session_of([], budget=6_000, policy=policy, summarizer=writer))
+
+
+def filled(session: Session) -> Session:
+    """A session of 6,000 tokens after two turns that leave no room for a third."""
+    session.extend(
         [
             user("Look at the files."),
             *reading(3),
             says("They are fine. The parser loses the last line."),
             user("More."),
-        ],
-        budget=6_000,
-        policy=policy,
-        summarizer=writer,
+        ]
     )
     session.compile()
     session.extend(
@@ -114,3 +117,18 @@ async def test_a_summary_that_loses_what_the_ledger_has_is_refused() -> None:
 
     assert any("leaves out what only it would show" in body.text for body in failed)
     assert writer.asked[-1].through not in {body.through for body in bodies(session, SummaryRecorded)}
+
+
+async def test_another_writer_may_end_the_turn_first(tmp_path: Path) -> None:
+    """The reduction is made of the log as it stands then: the other's is taken in, and none is made of what is gone."""
+    one = filled(Session.open(tmp_path / "agent.db", "shared", budget=6_000))
+    other = Session.open(tmp_path / "agent.db", "shared", budget=6_000)
+    assert await other.end_turn()
+    assert not await one.end_turn()
+
+    one.append(user("And now?"))
+    view = one.compile()
+    assert [body.number for body in bodies(one, ReductionRecorded)] == list(range(1, one.reductions + 1))
+    assert problems(view.to("openai")) == []
+    for session in (one, other):
+        session.close()

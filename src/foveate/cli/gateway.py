@@ -93,6 +93,7 @@ def gateway_command(
 
 def settings_for(mode: str, budget: int | None, patience: float, **upstreams: str | None) -> GatewaySettings:
     """The settings that options mean."""
+    # Not on top: `--help` and other commands need not wait for it.
     from foveate.gateway import GatewaySettings, Upstreams
 
     given = {name: url for name, url in upstreams.items() if url}
@@ -104,6 +105,7 @@ def app_with_pages(place: Place, settings: GatewaySettings) -> tuple[FastAPI, Ga
     """The web app over a store, with a gateway in it."""
     from starlette.middleware import Middleware
 
+    # Not on top: `--help` and other commands need not wait for it.
     from foveate.api import create_app
     from foveate.gateway import GatewayRoutes
     from foveate.web import mounted
@@ -123,6 +125,7 @@ def gateway_over(store: Store | None, place: Place, settings: GatewaySettings) -
 
     from platformdirs import user_data_path
 
+    # Not on top: `--help` and other commands need not wait for it.
     from foveate.gateway import Gateway
     from foveate.gateway.gateway import secret_folder
     from foveate.gateway.matching import secret_in

@@ -48,6 +48,7 @@ def run_command(
     Example: foveate run --mode compile --budget 40000 -- claude
     """
     with reported():
+        # Not on top: `--help` and other commands need not wait for it.
         from foveate.api import Place
         from foveate.gateway.launching import Wish, agent_of, launch
 
@@ -71,6 +72,7 @@ def _serving(place: Place, settings: GatewaySettings, listener: socket.socket) -
     """A gateway in a thread, for the time of a block."""
     import uvicorn
 
+    # Not on top: `--help` and other commands need not wait for it.
     from foveate.api.guard import Guard
     from foveate.gateway import GatewayRoutes
     from foveate.gateway.routes import no_pages
@@ -97,6 +99,7 @@ def _serving(place: Place, settings: GatewaySettings, listener: socket.socket) -
 
 def _store(place: Place) -> Store | None:
     """The store; an agent runs without one if it cannot be had."""
+    # Not on top: `--help` and other commands need not wait for it.
     from foveate.store import Store
     from foveate.store.engine import INTERACTIVE_WAIT
 
