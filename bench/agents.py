@@ -225,6 +225,10 @@ AGENTS: Final = {
 }
 
 
+def _nothing() -> None:
+    """Leave things as they are."""
+
+
 def find_program(agent: Agent, folder: Path | None) -> Path:
     """The program of an agent in a folder that npm or pip installed into.
 
@@ -256,11 +260,12 @@ def record(
     rules: Sequence[Rule] = (),
     count: Count | None = None,
     through: Through = nullcontext,
+    between: Callable[[], None] = _nothing,
 ) -> Recording:
     """Run an agent until its tasks are done, and write each request to a folder.
 
     `scale` multiplies the usage that the provider reports: agents compact by that figure. `through` is given
-    the address of the provider, and gives the one that the agent is to use.
+    the address of the provider, and gives the one that the agent is to use. `between` is called between two tasks.
 
     Raises:
         AgentError: if the agent is not installed, or takes more time than it was given.
@@ -283,7 +288,11 @@ def record(
             **setup.environment,
         }
         commands = [setup.first(TASK), *[setup.later(SECOND_TASK)] * (tasks - 1)]
-        ran = [_run([str(program), *command], environment, place.work, seconds) for command in commands]
+        ran: list[tuple[int, str]] = []
+        for command in commands:
+            if ran:
+                between()
+            ran.append(_run([str(program), *command], environment, place.work, seconds))
     return Recording(tuple(code for code, _ in ran), "\n".join(output for _, output in ran), provider)
 
 

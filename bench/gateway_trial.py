@@ -1,7 +1,7 @@
 """Real agents through the gateway, against a provider that enforces its rules: `python -m bench.gateway_trial`.
 
 Each agent reads a fact early, is given long outputs for 25 calls, and is then asked for the fact. The provider answers
-from what the request shows: it says the fact only if it is there. `FOVEATE_AGENTS` names the folder that the agents are
+from what the request shows: the fact must stand there, or a reference that gives it back. `FOVEATE_AGENTS` names the folder that the agents are
 installed in; `python -m bench.agents list` says how.
 """
 
@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -28,11 +29,13 @@ from bench.gateway_rules import FORMATS, Enforcing, request_tokens
 from bench.provider import Refusal, Request, Script, Shell, Step
 from foveate.api.guard import Guard
 from foveate.gateway import Gateway, GatewayRoutes, GatewaySettings, Upstreams
+from foveate.gateway.routes import no_pages
 from foveate.store import Store
 from foveate.threads.matching import canonical
 
 FACT: Final = "The vault of the north tower opens with the word quillfeather-4471."
 WORD: Final = "quillfeather-4471"
+LOST: Final = "lost"
 CALLS: Final = 26
 BUDGETS: Final = {"claude-code": 40_000}
 BUDGET: Final = 30_000
@@ -52,6 +55,7 @@ class Remembering:
         ]
         end = (Shell("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"),) if agent == "mini-swe-agent" else ()
         self._script = Script([*steps, Step("asked", end)])
+        self.gateway: Gateway | None = None
         self.answered: str | None = None
 
     def __call__(self, request: Request) -> Step | Refusal:
@@ -60,13 +64,25 @@ class Remembering:
         if not isinstance(step, Step) or step.text != "asked":
             return step
         _, key = FORMATS[request.dialect]
-        self.answered = WORD if WORD in json.dumps(request.body[key]) else "not in the request"
-        return Step(f"The word is: {self.answered}.", step.calls)
+        shown = json.dumps(request.body[key])
+        self.answered = "visible" if WORD in shown else self._recalled(shown)
+        return Step(f"The word is {self.answered}.", step.calls)
+
+    def _recalled(self, shown: str) -> str:
+        """Whether a reference that the request shows gives the fact back."""
+        sessions = [one for branches in self.gateway.conversations.branches for one in branches] if self.gateway else []
+        found = [
+            message.id
+            for one in sessions
+            for message in one.session.messages
+            if WORD in one.session.recall(message.id) and re.search(rf"\b{message.id}\b", shown)
+        ]
+        return f"recallable by {found[0]}" if found else LOST
 
 
 @contextmanager
-def gateway_at(address: str, store: Path | None, **options: Any) -> Iterator[tuple[Gateway, str]]:
-    """A gateway on a free port in front of a provider, and its address."""
+def gateway_at(address: str, store: Path | None, *, port: int = 0, **options: Any) -> Iterator[tuple[Gateway, str]]:
+    """A gateway on a port, or on one that is free, in front of a provider, and its address."""
     settings = GatewaySettings(
         upstreams=Upstreams(anthropic=address, openai=address, gemini=address), **{"patience": 30.0, **options}
     )
@@ -74,8 +90,9 @@ def gateway_at(address: str, store: Path | None, **options: Any) -> Iterator[tup
     gateway = Gateway(settings, opened, SECRET)
     gateway.warm_up()
     listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    app = Guard(GatewayRoutes(_nothing, gateway))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    app = Guard(GatewayRoutes(no_pages, gateway))
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", date_header=False, server_header=False))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)
     thread.start()
@@ -87,17 +104,6 @@ def gateway_at(address: str, store: Path | None, **options: Any) -> Iterator[tup
         listener.close()
         if opened is not None:
             opened.close()
-
-
-async def _nothing(scope: Any, receive: Any, send: Any) -> None:
-    """An application without pages."""
-    while scope["type"] == "lifespan":
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
-    await send({"type": "http.response.start", "status": 404, "headers": []})
-    await send({"type": "http.response.body", "body": b""})
 
 
 @dataclass(kw_only=True)
@@ -144,7 +150,7 @@ class Trial:
             or self.rules.invalid
             or self.recording.provider.errors
             or self.over_budget
-            or self.script.answered != WORD
+            or self.script.answered in (None, LOST)
         )
 
     def line(self) -> str:
@@ -183,6 +189,7 @@ def trial(
             gateway_at(address, Path(folder, "trial.db"), mode=mode, budget=budget) as (gateway, at),
         ):
             found.append(gateway)
+            script.gateway = gateway
             _watch(gateway, raw)
             yield f"{at}/as/{agent.name}"
 

@@ -132,6 +132,11 @@ class Conversations:
         return continued(best.layout, len(best.keys), len(incoming.keys))
 
     @property
+    def branches(self) -> tuple[tuple[Conversation, ...], ...]:
+        """The branches of each conversation that is open."""
+        return tuple(map(tuple, list(self._branches.values())))
+
+    @property
     def open_sessions(self) -> tuple[str, ...]:
         """The names of the sessions that are open now, the most recently used last."""
         return tuple(one.session.id for branches in list(self._branches.values()) for one in branches)
