@@ -1,4 +1,4 @@
-.PHONY: test check fix fuzz attack bench docs constraints
+.PHONY: test check fix fuzz attack agents agents-latest bench docs constraints
 
 test:
 	uv run pytest
@@ -21,6 +21,15 @@ fuzz:
 # Every class of attack at full size takes some three hours; `--only` and `--scale` choose.
 attack:
 	uv run python -m tests.attack
+
+# Real agents through the gateway: FOVEATE_AGENTS names the folder they are in; `python -m bench.agents install` fills it.
+agents:
+	uv run python -m bench.gateway_trial
+	uv run pytest -n 1 tests/gateway/test_agents.py
+
+# The newest versions in a folder of their own, and what they send that the pinned ones do not.
+agents-latest:
+	uv run python -m bench.agents_latest
 
 bench:
 	uv run --group bench foveate-bench all

@@ -27,6 +27,7 @@ Through = Callable[[str], AbstractContextManager[str]]
 TASK: Final = "Look at calc.py, add a function that multiplies, with a test, and run the tests."
 SECOND_TASK: Final = "Now show me the whole build and what changed."
 SECONDS: Final = 120.0
+INSTALL_SECONDS: Final = 300.0
 COMPACT_AT: Final = 100_000
 """Tokens at which agents that can be told so compact; a recording stays far below unless its usage is scaled."""
 _CALC: Final = "def add(a, b):\n    return a + b\n"
@@ -225,6 +226,53 @@ AGENTS: Final = {
 }
 
 
+def install(agents: Sequence[Agent], folder: Path) -> None:
+    """Install agents into a folder, and print their versions.
+
+    Raises:
+        AgentError: if one cannot be installed, or is another version than was asked for.
+
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {agent.name: _version_wanted(agent) for agent in agents}
+    missing = [agent for agent in agents if installed_version(agent, folder) != wanted[agent.name]]
+    for command in _install_commands(missing):
+        ran = subprocess.run(  # noqa: S602  the commands of this file
+            command, cwd=folder, shell=True, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+        )
+        if ran.returncode:
+            raise AgentError(f"`{command}` failed in {folder}: {ran.stderr[-500:]}")
+    for agent in agents:
+        found = installed_version(agent, folder)
+        print(f"{agent.name} {found}")
+        if found != wanted[agent.name]:
+            raise AgentError(f"{agent.name} is {found} in {folder}, and {wanted[agent.name]} was asked for")
+
+
+def _install_commands(agents: Sequence[Agent]) -> list[str]:
+    """All of npm's at once; a tree with some of them that was not asked for would be taken apart."""
+    packages = [agent.install.removeprefix(_NPM) for agent in agents if agent.install.startswith(_NPM)]
+    others = [agent.install for agent in agents if not agent.install.startswith(_NPM)]
+    return [*([f"{_NPM}--no-audit --no-fund --silent {' '.join(packages)}"] if packages else []), *others]
+
+
+def _version_wanted(agent: Agent) -> str:
+    return agent.install.rsplit("=" if "==" in agent.install else "@", 1)[-1]
+
+
+def installed_version(agent: Agent, folder: Path) -> str:
+    """The version of an agent in a folder; "" if it is not there."""
+    if not agent.install.startswith(_NPM):
+        name = agent.install.rsplit(" ", 1)[-1].partition("=")[0].replace("-", "_")
+        found = next(folder.glob(f"lib/python3*/site-packages/{name}-*.dist-info"), None)
+        return found.name.removeprefix(f"{name}-").removesuffix(".dist-info") if found is not None else ""
+    package = agent.install.removeprefix(_NPM).rpartition("@")[0]
+    try:
+        return str(json.loads((folder / "node_modules" / package / "package.json").read_bytes())["version"])
+    except FileNotFoundError:
+        return ""
+
+
 def _nothing() -> None:
     """Leave things as they are."""
 
@@ -345,6 +393,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{agent.name:<16}{agent.install}")
         return 0
     try:
+        if options.command == "install":
+            install([AGENTS[name] for name in options.names], options.to)
+            return 0
         return _record(options)
     except AgentError as error:
         print(error, file=sys.stderr)
@@ -380,6 +431,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.agents", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="agents, and how each is installed")
+    fill = commands.add_parser("install", help="install agents at the versions that were tried")
+    fill.add_argument("names", nargs="+", choices=sorted(AGENTS), metavar="AGENT", help=f"some of {', '.join(AGENTS)}")
+    fill.add_argument("--to", type=Path, required=True, help="the folder for FOVEATE_AGENTS")
     one = commands.add_parser("record", help="run an agent and keep its requests")
     one.add_argument("agent", choices=sorted(AGENTS), metavar="AGENT", help=f"one of {', '.join(AGENTS)}")
     one.add_argument("--to", type=Path, required=True, help="an empty or new folder, outside the repository")

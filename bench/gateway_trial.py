@@ -1,8 +1,8 @@
 """Real agents through the gateway, against a provider that enforces its rules: `python -m bench.gateway_trial`.
 
 Each agent reads a fact early, is given long outputs for 25 calls, and is then asked for the fact. The provider answers
-from what the request shows: the fact must stand there, or a reference that gives it back. `FOVEATE_AGENTS` names the folder that the agents are
-installed in; `python -m bench.agents list` says how.
+from what the request shows: the fact must stand there, or a reference that gives it back. `FOVEATE_AGENTS` names the
+folder that the agents are installed in; `python -m bench.agents list` says how.
 """
 
 from __future__ import annotations
