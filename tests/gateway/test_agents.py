@@ -163,11 +163,12 @@ def _items(request: Any) -> list[bytes]:
     return [canonical(item) for item in json.loads(request.body)[key]]
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex"])
-def test_an_agents_own_compaction_is_recorded_as_an_epoch(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "scale"), [("claude-code", 2.6), ("codex", 3.6)])
+def test_an_agents_own_compaction_is_recorded_as_an_epoch(name: str, scale: float, tmp_path: Path) -> None:
     """It is told a size at which it compacts; what it dropped is in the log."""
-    recording, _ = run(name, tmp_path, tasks=2, scale=6.0, mode="shadow")
-    assert set(recording.exits) == {0}
+    long = [Step("", (Shell(f"seq {at}000 {at}200 | sed 's/^/unit {at} line /'"),)) for at in range(1, 13)]
+    recording, _ = run(name, tmp_path, answer=Script([*long, Step("Done.")]), scale=scale, mode="shadow")
+    assert recording.exits == (0,)
     with Store(tmp_path / "s.db") as store:
         bodies = [one.body for info in store.sessions() for one in Session.open(store, info.session_id).events]
     dropped = [body for body in bodies if isinstance(body, ReductionRecorded)]

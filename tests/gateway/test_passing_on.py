@@ -192,3 +192,27 @@ def test_a_stream_comes_back_as_the_provider_sent_it() -> None:
         through = ask(client, [{"role": "user", "content": "Hello"}], stream=True, thinking={"type": "adaptive"})
         assert through.content == straight(PATHS["anthropic"], provider.received[0].wire)
         assert through.headers["content-type"] == "text/event-stream"
+
+
+def test_secrets_are_sent_and_not_stored(tmp_path: Path) -> None:
+    """What is sent is the agent's; what is kept has marks in their place, and still goes on as one session."""
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    messages = [{"role": "user", "content": f"Use {token} to push."}, *exchange(1, f"remote: {token}")]
+    with before_provider(store=tmp_path / "s.db", mode="compile", budget=100_000) as (provider, _, client):
+        ask(client, messages[:1])
+        ask(client, messages)
+        assert sent(provider)["messages"] == messages
+    with Store(tmp_path / "s.db") as store:
+        (info,) = store.sessions()
+        assert info.messages == 3
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert all(token.encode() not in path.read_bytes() for path in files)
+
+
+def test_the_agents_folder_is_noted(tmp_path: Path) -> None:
+    """So that what runs there finds its session."""
+    with before_provider(store=tmp_path / "s.db") as (_, _, client):
+        ask(client, [{"role": "user", "content": "<env>\nWorking directory: /home/me/shop\n</env>"}])
+    with Store(tmp_path / "s.db") as store:
+        (info,) = store.sessions()
+        assert info.tags["cwd"] == "/home/me/shop"

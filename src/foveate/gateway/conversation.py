@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -10,6 +11,7 @@ from msgspec import UNSET
 from foveate.budget.profiles import ModelProfile, known_profile
 from foveate.errors import FoveateError
 from foveate.gateway.bodies import decode
+from foveate.gateway.evidence import working_directory
 from foveate.gateway.incoming import Incoming, Prepared
 from foveate.gateway.layout import Layout, continued, is_reduced, laid_out, whole
 from foveate.gateway.matching import ItemKeys
@@ -91,6 +93,8 @@ class Conversation:
         )
         raws = [redact_item(decode(raw)).value for raw in incoming.body.items[first:]]
         self.session.extend(raws, format=incoming.protocol.format, time=incoming.now, hold=True, with_event=received)
+        if not first and (folder := working_directory(incoming.body.raw)):
+            self.session.tag(cwd=folder)
         self.follow()
 
     def _reframe(self, incoming: Incoming) -> None:
@@ -100,13 +104,16 @@ class Conversation:
         model = profile_of(incoming.model)
         self.session.reframe(system=system, tools=incoming.frame.tools, model=model or UNSET, hold=True)
 
-    def drop(self, common: int, *, now: float) -> None:
+    def drop(self, common: int, incoming: Incoming) -> None:
         """Take leave of the items behind the first `common`: the agent dropped them, so no request has them again.
 
         The log keeps them. Where a request ended is known, and where its single items stand is not: what the agent
         kept of the request in which it begins to differ comes again.
         """
-        kept = max((one for one in self._boundaries if one.items <= common), default=None)
+        # Each instruction that stands first is one message.
+        leading = _Boundary(incoming.frame.leading, incoming.frame.leading, 0)
+        known = [one for one in (leading, *self._boundaries) if 0 < one.items <= common]
+        kept = max(known, default=None)
         items = self.session.items
         behind = ""
         if kept is not None:
@@ -117,6 +124,7 @@ class Conversation:
         gone = items[place:]
         self.keys = self.keys[: kept.items] if kept is not None and behind else ()
         self._boundaries = [one for one in self._boundaries if one.items <= len(self.keys)]
+        self._boundaries += [leading] if kept is leading and behind else []
         self.layout, self.covered, self.last = None, 0, None
         if not gone:
             return
@@ -134,7 +142,7 @@ class Conversation:
             behind=behind,
             dropped={AGENTS_OWN: tuple(item.id for item in gone)},
         )
-        self.session.note(reduction, time=now)
+        self.session.note(reduction, time=incoming.now)
         self.follow()
 
     def history_until(self, common: int) -> list[Body]:
@@ -142,7 +150,12 @@ class Conversation:
         kept = max((one for one in self._boundaries if one.items <= common), default=None)
         if kept is None:
             return []
-        return [event.body for event in self.session.context.log.events(0, kept.events)]
+        log = self.session.context.log
+        # With its call: what was reduced and recalled for it is what its provider has in the cache.
+        of_its_call = takewhile(
+            lambda event: not isinstance(event.body, MessageAppended), log.events(kept.events, self._read)
+        )
+        return [event.body for event in (*log.events(0, kept.events), *of_its_call)]
 
     # --- what goes ------------------------------------------------------------------------------------------------
 

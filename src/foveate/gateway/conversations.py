@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -163,14 +163,15 @@ class Conversations:
             branches[at] = one = self._in_its_mode(one, incoming)
             one.session.refresh()
             one.follow()
-        best = max(branches, key=lambda one: (shared_length(one.keys, incoming.keys), one.used))
-        common = shared_length(best.keys, incoming.keys)
+        best, common = _nearest(branches, incoming)
         if common == len(best.keys):
             return best
-        same_window = incoming.sender.window == best.window
         dropped = len(best.keys) - common
-        if best.kin == incoming.frame.kin and (dropped > _ASIDE or not same_window):
-            best.drop(common, now=incoming.now)
+        is_new_list = common <= incoming.frame.leading and dropped > 1
+        has_compacted = dropped > _ASIDE or is_new_list or incoming.sender.window != best.window
+        # Instructions that stand first are in every request of a session: with others it is another one.
+        if has_compacted and best.kin == incoming.frame.kin and common >= incoming.frame.leading:
+            best.drop(common, incoming)
             return best
         return self._begun_beside(best, common, incoming, branches)
 
@@ -254,3 +255,17 @@ class Conversations:
             except FoveateError as error:
                 log_failure(one.session.id, error)
         self._sent.pop(key, None)
+
+
+def _nearest(branches: Sequence[Conversation], incoming: Incoming) -> tuple[Conversation, int]:
+    """The branch that a request has most in common with, and how much; the first, if it has nothing but instructions.
+
+    Of branches that have as much in common the newest goes on.
+    """
+    shared = [shared_length(one.keys, incoming.keys) for one in branches]
+    most = max(shared)
+    if most <= incoming.frame.leading:
+        at = shared.index(most)
+    else:
+        at = max((at for at, count in enumerate(shared) if count == most), key=lambda at: branches[at].used)
+    return branches[at], most

@@ -12,7 +12,7 @@ import msgspec
 from foveate.gateway.bodies import WireBody, decode, encode
 from foveate.gateway.matching import ItemKeys
 from foveate.gateway.protocols import Protocol
-from foveate.threads.matching import canonical, unmarked
+from foveate.threads.matching import canonical
 
 DIES_OF_OVERFLOW: Final = frozenset({"codex", "gemini-cli", "mini-swe-agent", "opencode"})
 """Agents that end, or lose their task, if a provider says that a request is too long."""
@@ -32,6 +32,9 @@ _SESSION_HEADERS: Final = (
     "x-litellm-session-id",
 )
 _AGENT_HEADERS: Final = ("x-claude-code-agent-id", "x-openai-subagent")
+# As agents say it in their first messages: Claude Code and its like, Codex, opencode.
+_FOLDERS: Final = re.compile(rb"(?:[Ww]orking directory: |<cwd>)(/[^\\<\"\n]{1,400})")
+_LOOKED_AT: Final = 200_000
 _LEADING: Final = frozenset({"system", "developer"})
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST: Final = 200
@@ -171,12 +174,13 @@ def conversation_key(sender: Sender, protocol: Protocol, frame: Frame, body: Wir
     return _NAME.sub("-", "-".join(parts))
 
 
+def working_directory(body: bytes) -> str:
+    """The folder that an agent works in, if it says so where it begins."""
+    found = _FOLDERS.search(body, 0, _LOOKED_AT)
+    return found[1].decode("utf-8", "replace").strip() if found is not None else ""
+
+
 def _short(name: str) -> str:
     """The part of an id that people tell it by; ids made of the time of day differ at their end only."""
     bare = name.removeprefix("ses_").replace("-", "")
     return bare if len(bare) <= 16 else f"{bare[:6]}{bare[-10:]}"
-
-
-def plain(value: Any) -> Any:
-    """A system prompt or tools without cache marks, which are no content."""
-    return unmarked(value)

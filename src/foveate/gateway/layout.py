@@ -10,7 +10,7 @@ from foveate.gateway.bodies import WireBody, decode, encode
 from foveate.gateway.matching import ItemKeys
 from foveate.gateway.protocols import Protocol
 from foveate.log.events import ReductionRecorded
-from foveate.threads.matching import MARK, canonical, unmarked
+from foveate.threads.matching import MARK, unmarked
 from foveate.wire.anthropic_marks import MOST_MARKS
 
 Layout = tuple[int | bytes, ...]
@@ -47,7 +47,7 @@ def laid_out(view: CompiledContext, protocol: Protocol, items: Sequence[bytes], 
     layout: list[int | bytes] = []
     behind = -1
     for item in sent:
-        found = places.get(keys.hashed(canonical(item)), [])
+        found = places.get(keys.of_item(item), [])
         while found and found[-1] <= behind:
             found.pop()
         if found:

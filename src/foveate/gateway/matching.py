@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from foveate.gateway.bodies import decode
 from foveate.gateway.privacy import redact_item
@@ -21,6 +21,10 @@ from foveate.threads.matching import canonical
 
 _MOST_KNOWN: Final = 50_000
 _BYTES: Final = 12
+# Messages of OpenAI Responses have ids and times, which Codex makes anew when it has compacted. Calls are not among
+# them: theirs are what pairs them with their results.
+_NUMBERED: Final = frozenset({"message", "additional_tools"})
+_NUMBERS: Final = frozenset({"id", "status", "internal_chat_message_metadata_passthrough"})
 
 
 class _Keys(NamedTuple):
@@ -48,13 +52,19 @@ class ItemKeys:
         keys = self._known.get(digest)
         if keys is None:
             item = decode(raw)
-            came, redacted = self.hashed(canonical(item)), redact_item(item)
-            stored = self.hashed(canonical(redacted.value)) if redacted.spans else came
+            came, redacted = self.of_item(item), redact_item(item)
+            stored = self.of_item(redacted.value) if redacted.spans else came
             keys = self._known[digest] = _Keys(came, stored)
             while len(self._known) > _MOST_KNOWN:
                 with suppress(KeyError):  # Another thread was first.
                     self._known.popitem(last=False)
         return keys
+
+    def of_item(self, item: Any) -> str:
+        """The key of an item, whatever bytes it comes as."""
+        if isinstance(item, dict) and item.get("type") in _NUMBERED:
+            item = {name: value for name, value in item.items() if name not in _NUMBERS}
+        return self.hashed(canonical(item))
 
     def all(self, items: Sequence[bytes]) -> tuple[str, ...]:
         """The keys of items, in their order."""
