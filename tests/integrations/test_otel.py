@@ -30,4 +30,4 @@ def test_each_compile_is_a_span_with_its_numbers() -> None:
     assert first.attributes["foveate.tokens"] == view.tokens
     assert first.attributes["foveate.budget"] == 1_000
     assert second.attributes["foveate.trigger"] == "must"
-    assert "fold" in str(second.attributes["foveate.stages"])
+    assert "note" in str(second.attributes["foveate.stages"])

@@ -11,7 +11,6 @@ from typing import Final
 from foveate.compile.draft import PassContext
 from foveate.compile.facts.code_view import CodeView, Piece
 from foveate.compile.facts.known_files import Doubt
-from foveate.compile.facts.tool_output import parse_output
 from foveate.compile.note.blocks import Block, blocks_of, choose_blocks, joined, value_blocks
 from foveate.compile.note.interest import Interest
 from foveate.compile.note.recent import Output, Work
@@ -20,8 +19,6 @@ from foveate.log.semantics import argument_texts
 
 _FILES: Final = 16
 _MOST_LINES: Final = 4_000
-_LONGEST: Final = 400
-_MOST_TEXT: Final = 200_000
 # Fewer lines of a file that nobody wrote are what a search showed.
 _STRETCH: Final = 4
 _SHORT_ANSWER: Final = 600
@@ -46,11 +43,6 @@ _STANDING: Final[Mapping[Doubt, str]] = {
 _NAMED_PLACE: Final = 2.0
 _BEGINNING: Final = 0.3
 _ANYWHERE: Final = 0.05
-_NOISE: Final = re.compile(
-    r".{0,300}(?:\bPASSED\b|\s\.\.\. ok$|✓|--- PASS|^PASS\b|\[\s{0,3}\d{1,3}%\]|\d{1,3}%\|)|ok\s{1,8}\S|"
-    r"\s{0,20}(?:Compiling|Downloading|Downloaded|Collecting|Installing|Fetching|Resolving|"
-    r"Requirement already satisfied|=== RUN|=== PAUSE|=== CONT)\b"
-)
 _IMPORT: Final = re.compile(
     r"\s{0,8}(?:import\b|from \S{1,200} import\b|package \w|use \w|using \w|#include|require\b|"
     r"\w{0,20} ?\"[\w./@-]{1,200}\"$|\(?\)?;?$)"
@@ -134,7 +126,7 @@ def _output_sources(work: Work, shown: Sequence[Item], ctx: PassContext) -> list
     in_view |= {one.order for one in work.answers if one.source == "outside" and one.size <= _SHORT_ANSWER}
     return [
         _Source(
-            lines=_telling(parse_output(one.message.text).text),
+            lines=one.lines,
             order=one.order,
             weight=_weight_of(one) * math.exp2((one.order - ctx.timeline.message_count) / _FADE),
             source=one.message.id,
@@ -193,13 +185,5 @@ def _is_worth_a_label(block: Block) -> bool:
 
 
 def _bare(line: str) -> str:
-    return " ".join(_NUMBERED.sub("", line, count=1).split())
-
-
-def _telling(text: str) -> list[str]:
-    """The lines of an output without passing tests, progress and further empty lines."""
-    lines: list[str] = []
-    for line in text[:_MOST_TEXT].split("\n"):
-        if _NOISE.match(line) is None and (line.strip() or (lines and lines[-1].strip())):
-            lines.append(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…")
-    return lines
+    text = line.lstrip()
+    return " ".join((_NUMBERED.sub("", text, count=1) if text[:1].isdigit() else text).split())

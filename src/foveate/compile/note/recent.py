@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +12,7 @@ from foveate.compile.facts.answers import Answer, AnswersBuilder
 from foveate.compile.facts.code import CodeState
 from foveate.compile.facts.code_view import CodeView
 from foveate.compile.facts.plans import PlanList, PlansBuilder, tracker_lists
+from foveate.compile.facts.tool_output import parse_output
 from foveate.compile.note.deeds import Deed, deeds_of
 from foveate.log.messages import Message, ToolCall
 from foveate.log.quoting import flatten_text
@@ -20,15 +22,24 @@ _STRETCH: Final = 400
 _OUTPUTS: Final = 80
 _CALLS: Final = 256
 _WHAT: Final = 160
+# In characters: of an output, and of one of its lines.
+_MOST_TEXT: Final = 200_000
+_LONGEST: Final = 400
+_NOISE: Final = re.compile(
+    r".{0,300}(?:\bPASSED\b|\s\.\.\. ok$|✓|--- PASS|^PASS\b|\[\s{0,3}\d{1,3}%\]|\d{1,3}%\|)|ok\s{1,8}\S|"
+    r"\s{0,20}(?:Compiling|Downloading|Downloaded|Collecting|Installing|Fetching|Resolving|"
+    r"Requirement already satisfied|=== RUN|=== PAUSE|=== CONT)\b"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a call printed, with the call in few words."""
+    """What a call printed, with the call in few words; `lines` are those that say something."""
 
     message: Message
     order: int
     what: str
+    lines: tuple[str, ...]
     kind: str
     failed: bool
 
@@ -42,6 +53,8 @@ class Work:
     lists: tuple[PlanList, ...]
     answers: tuple[Answer, ...]
     outputs: tuple[Output, ...]
+    # What was done, by the message with the call and the call's id.
+    deeds: Mapping[tuple[str, str], Sequence[Deed]]
 
 
 class RecentWork:
@@ -54,6 +67,7 @@ class RecentWork:
         self._calls: dict[str, tuple[ToolCall, Message]] = {}
         # By what was run or looked for: what ran again says more of it by now.
         self._outputs: dict[str, Output] = {}
+        self._deeds: dict[tuple[str, str], Sequence[Deed]] = {}
 
     def feed(self, message: Message, order: int) -> None:
         """Take the next message."""
@@ -67,7 +81,8 @@ class RecentWork:
         result = message.result
         if result is not None and result.call_id in self._calls:
             call, head = self._calls.pop(result.call_id)
-            self._take_output(message, order, deeds_of(call, head, message))
+            deeds = self._deeds[head.id, call.id] = deeds_of(call, head, message)
+            self._take_output(message, order, deeds)
 
     def work(self) -> Work:
         """What is known now."""
@@ -78,6 +93,7 @@ class RecentWork:
             lists=(*tracker_lists(code), *self._plans.plans().lists),
             answers=self._answers.answers().answers,
             outputs=tuple(self._outputs.values()),
+            deeds=self._deeds,
         )
 
     def _take_output(self, message: Message, order: int, deeds: Sequence[Deed]) -> None:
@@ -88,7 +104,8 @@ class RecentWork:
         kinds = [deed.kind for deed in deeds]
         kind = "ran" if "ran" in kinds else kinds[0]
         failed = any(deed.outcome.startswith("failed") for deed in deeds)
-        self._outputs[what] = Output(message=message, order=order, what=what, kind=kind, failed=failed)
+        lines = telling_lines(parse_output(message.text).text)
+        self._outputs[what] = Output(message=message, order=order, what=what, lines=lines, kind=kind, failed=failed)
         if len(self._outputs) > _OUTPUTS:
             del self._outputs[next(iter(self._outputs))]
 
@@ -115,3 +132,12 @@ def work_of(ctx: PassContext) -> Work:
     if not ctx.rewritten:
         timeline.memo.leave(recent)
     return work
+
+
+def telling_lines(text: str) -> tuple[str, ...]:
+    """The lines of an output without passing tests, progress and further empty lines."""
+    lines: list[str] = []
+    for line in text[:_MOST_TEXT].split("\n"):
+        if _NOISE.match(line) is None and (line.strip() or (lines and lines[-1].strip())):
+            lines.append(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…")
+    return tuple(lines)

@@ -14,6 +14,7 @@ from foveate.compile.facts.answers import Answer, AnswerSource
 from foveate.compile.facts.user_words import UserWordsBuilder
 from foveate.compile.ledger import DECISION
 from foveate.compile.note.deeds import Deed, deeds_of, short_path, told
+from foveate.compile.note.recent import Work
 from foveate.compile.passes.digest import fitting, head_of
 from foveate.log.items import Line, LineKind
 from foveate.log.messages import Message, Text, speaker_of
@@ -54,7 +55,7 @@ _TELLING: Final = re.compile(
 )
 
 
-def story_lines(run: Iterable[Group], ctx: PassContext, *, at_length: bool = False) -> Iterator[Line]:
+def story_lines(run: Iterable[Group], work: Work, ctx: PassContext, *, at_length: bool = False) -> Iterator[Line]:
     """What a stretch of the past leaves; `at_length` with more of each text, and with what edits changed."""
     done: list[tuple[Message, int, list[Deed]]] = []
     for group in run:
@@ -79,7 +80,7 @@ def story_lines(run: Iterable[Group], ctx: PassContext, *, at_length: bool = Fal
                 _shortened(deed, at_length=at_length)
                 for call in calls
                 if not message.meta.plan
-                for deed in deeds_of(call, message, results.get(call.id))
+                for deed in work.deeds.get((message.id, call.id)) or deeds_of(call, message, results.get(call.id))
             ]
             done.append((message, head.order, deeds))
     yield from _told(done)

@@ -143,7 +143,7 @@ class Note:
             *(span[1] for item in stories for span in item.covers),
             0,
         )
-        need = fitting_tokens(list(story_lines(gone, ctx)), ctx) + _words_need(gone)
+        need = fitting_tokens(list(story_lines(gone, work, ctx)), ctx) + _words_need(gone)
         share = int(division.room * (1 - self.state))
         # What the story does not need is for the state, and what the state does not need is for the story.
         least = min(standing + need, max(share, standing + int(share * _GENERATION)))
@@ -283,9 +283,9 @@ def _story(run: _Run, room: int, work: Work, number: int, ctx: PassContext) -> I
         if line.kind != "error" and not (line.kind in ("user", "value") and line.order in known)
     ]
     room -= sum(line.tokens for line in words)
-    told = list(story_lines(run.groups, ctx, at_length=True))
+    told = list(story_lines(run.groups, work, ctx, at_length=True))
     if fitting_tokens([*earlier, *values, *told], ctx) > room:
-        told = list(story_lines(run.groups, ctx))
+        told = list(story_lines(run.groups, work, ctx))
     lines = [*earlier, *values, *told]
     summary = ctx.timeline.summary
     if summary is not None and summary.through == covers[-1][1]:
