@@ -22,7 +22,7 @@ _NAME: Final = 4.0
 _LOOKED_AT: Final = 32
 _HALF_LIFE: Final = 3.0
 # A request counts as much as a step of so many messages ago.
-_AS_OLD: Final = 5
+_AS_OLD: Final = 9
 _MAX_TEXT: Final = 20_000
 _PROSE: Final = word_set("""
     and are but can could did does done for from had has have how into its just let more must need next not now off one

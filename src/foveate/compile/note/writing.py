@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
@@ -24,6 +25,9 @@ _LEAST: Final = 0.12
 # Of what instructions leave: what messages come down to, where these take little of the budget and where nearly all.
 _HALF: Final = 0.5
 _MOST: Final = 0.9
+# The budget in which the low mark is what it says, and how fast it falls beyond: at four times as much by a tenth.
+_REFERENCE: Final = 8_000
+_SHRINKS: Final = 0.08
 # In tokens: in less room what was done and how it ended says more than how things stand.
 _STATE_NEEDS: Final = 240
 # Of the room that stories have: what one that takes the place of all may take, and what a further one needs.
@@ -88,7 +92,7 @@ class Note:
             return draft.with_items([*_items(division.before), *division.tail])
         work = work_of(ctx)
         written = self._written(division, interest, work, ctx)
-        free = ctx.low - sum(item.tokens for item in written)
+        free = _low(ctx) - sum(item.tokens for item in written)
         next_up = division.before[-1]
         # A summary was written for just this stretch.
         fixed = any(line.kind == "summary" for item in written for line in item.lines if item.reduction == ctx.number)
@@ -103,12 +107,8 @@ class Note:
         fixed = sum(group.tokens for group in found if _stays(group, ctx) and not group.head.is_digest)
         # Where instructions take most of the budget, the mark leaves nothing; then most of what there is.
         spare = ctx.limit - fixed
-        low, least = ctx.low, int(spare * (_HALF + (_MOST - _HALF) * min(1.0, fixed / max(1, ctx.limit))))
-        if ctx.timeline.is_talk and ctx.shares.recall:
-            # Older words are of most use where an input asks for them: room is left for looking them up.
-            low = min(low, int(ctx.limit * _IN_TALK))
-            least = min(least, low)
-        room = max(low - fixed, least)
+        low, least = _low(ctx), int(spare * (_HALF + (_MOST - _HALF) * min(1.0, fixed / max(1, ctx.limit))))
+        room = max(low - fixed, min(least, low) if _is_looked_up(ctx) else least)
         large = int(room * _LARGE)
         wanted, cap = int(room * self.tail), int(room * self.tail_cap)
         if more:
@@ -166,6 +166,17 @@ class Note:
         # Behind all stories: what it says is of the moment.
         at = max((at for at, item in enumerate(written, start=1) if _is_story(item)), default=0)
         return [*written[:at], *((state,) if state is not None else ()), *written[at:], *division.tail]
+
+
+def _low(ctx: PassContext) -> int:
+    """The tokens to come down to: of a large budget a smaller part, as work does not grow with it."""
+    low = int(ctx.low * math.pow(_REFERENCE / max(ctx.limit, _REFERENCE), _SHRINKS))
+    return min(low, int(ctx.limit * _IN_TALK)) if _is_looked_up(ctx) else low
+
+
+def _is_looked_up(ctx: PassContext) -> bool:
+    """Whether older words are of most use where an input asks for them: then room is left for looking them up."""
+    return ctx.timeline.is_talk and ctx.shares.recall > 0
 
 
 def _is_story(item: Item) -> bool:
