@@ -11,7 +11,7 @@ from tests.dialogue import drafted, exchange, lines, says, session_of, user
 from foveate.compile.draft import Draft, PassContext
 from foveate.compile.passes import Compose, Distil, Forget, Mask, Present, Summarise, WhenFull
 from foveate.compile.passes.compose import HEADING, Material
-from foveate.compile.policy import PASSES, POLICIES
+from foveate.compile.policy import POLICIES
 from foveate.log.events import RecallRecorded
 
 
@@ -101,7 +101,7 @@ def test_a_writer_that_finds_no_end_is_cut() -> None:
 
 def test_what_was_recalled_for_answered_inputs_is_forgotten() -> None:
     # Under a policy that does not forget by itself.
-    kept = tuple(stage for stage in PASSES if not isinstance(stage, Forget))
+    kept = tuple(stage for stage in POLICIES["chat"].passes if not isinstance(stage, Forget))
     session = session_of(turns(30), budget=2_000, policy=replace(POLICIES["chat"], passes=kept))
     session.compile()
     for number in range(3):
