@@ -224,6 +224,16 @@ def test_a_session_is_forked(path: Path) -> None:
     assert "already" in bad(1, "fork", "订单", "--as", "copy", "--store", str(path))
 
 
+def test_branches_go_with_their_session(path: Path) -> None:
+    """They hold the same words; the answer names them all."""
+    for name in ("agent-1", "agent-1~2"):
+        with Session.open(path, name) as session:
+            session.append({"role": "user", "content": "hello"})
+    done = good("delete", "agent-1", "--yes", "--store", str(path)).stdout
+    assert "deleted 'agent-1' (1 message, 0 calls), 'agent-1~2' (1 message, 0 calls)" in done
+    assert "agent-1" not in good("sessions", "--store", str(path)).stdout
+
+
 def test_a_session_is_deleted_only_if_it_is_meant(path: Path) -> None:
     """Without a terminal there is nobody to ask."""
     assert "give `--yes`" in bad(2, "delete", "订单", "--store", str(path))

@@ -72,27 +72,29 @@ def delete_command(
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
-    """Delete a session for good: its log, its calls, and what only it used.
+    """Delete a session and its branches for good: log, calls, search index, and what only they used.
 
     Example: foveate delete my-session
     """
     with reported(), opened(store, system) as found:
         # Behind SQLAlchemy, for which `--help` must not wait.
-        from foveate.store.housekeeping import delete
+        from foveate.store.housekeeping import branches_of, delete
 
-        info = found.session(session)
+        infos = [found.session(session), *branches_of(found, session)]
         if not yes:
-            _confirm(info, found)
-        delete(found, info)
-        typer.echo(f"deleted {said(info)}")
+            _confirm(infos, found)
+        # The same may be left of each of them.
+        left = dict.fromkeys(note for info in infos for note in delete(found, info))
+        typer.echo(f"deleted {', '.join(map(said, infos))}")
+        for note in left:
+            say(note)
 
 
-def _confirm(info: SessionInfo, store: Store) -> None:
+def _confirm(infos: list[SessionInfo], store: Store) -> None:
+    names = ", ".join(map(said, infos))
     if not sys.stdin.isatty():
-        raise ConfigError(
-            f"deleting {info.session_id!r} cannot be undone and there is nobody to ask; give `--yes` if it is meant"
-        )
-    if not typer.confirm(f"Delete {said(info)} from {store}? It cannot be undone", default=False, err=True):
+        raise ConfigError(f"deleting {names} cannot be undone and there is nobody to ask; give `--yes` if it is meant")
+    if not typer.confirm(f"Delete {names} from {store}? It cannot be undone", default=False, err=True):
         say("Nothing was deleted.")
         raise typer.Exit(BAD_INPUT)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
+import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -17,6 +16,7 @@ from foveate.log.events import MessageAppended
 from foveate.log.messages import Message
 from foveate.store.arrivals import begun, findable, write_log
 from foveate.store.engine import reading_within, wait_in_turns, wait_limit
+from foveate.store.erasing import erase_remains
 from foveate.store.info import SessionInfo
 from foveate.store.reader import Reader
 from foveate.store.removal import remove_session
@@ -48,17 +48,21 @@ def fork(store: Store, info: SessionInfo, new_id: str, *, at: int | None = None)
     return findable(store, new_id, None)
 
 
-def delete(store: Store, info: SessionInfo) -> None:
+def branches_of(store: Store, session_id: str) -> list[SessionInfo]:
+    """The branches of a session that a gateway recorded, which are sessions of their own: `ID~2`, `ID~3`."""
+    return [info for info in store.sessions() if re.fullmatch(re.escape(session_id) + r"~\d+", info.session_id)]
+
+
+def delete(store: Store, info: SessionInfo) -> list[str]:
     """Delete a session for good: log, calls, checkpoints, search index, and the artifacts that no other one uses.
 
-    SQLite overwrites what it frees with zeros, and its write-ahead log is emptied if nobody reads at that moment.
-    Not covered: copies and exports, what the disk or file system keeps of overwritten blocks, and on PostgreSQL the
-    dead rows until the next VACUUM, its write-ahead log and replicas.
+    SQLite overwrites what it frees with zeros, and its write-ahead log is emptied; PostgreSQL writes the tables anew.
+    Returns what could not be erased at this moment, in words. Not covered: copies and exports, what the disk or file
+    system keeps of overwritten blocks, and on PostgreSQL its write-ahead log, backups and replicas.
     """
     # In turns: those who append to another session may need the same lock.
     wait_in_turns(store.url, partial(_remove, store, info), wait_limit(store.wait))
-    _forget_words(store)
-    _empty_journal(store)
+    return erase_remains(store)
 
 
 def _remove(store: Store, info: SessionInfo) -> None:
@@ -130,29 +134,3 @@ def _whole(pairs: list[_Pair], at: int) -> tuple[int, int]:
     while crossed := [pair for pair in pairs if pair.call < after <= pair.result]:
         after = max(pair.result for pair in crossed) + 1
     return before, after
-
-
-# --- what is left of a session ------------------------------------------------------------------------------------
-
-
-def _forget_words(store: Store) -> None:
-    """Merge the full-text index: until then it only marks what it should forget."""
-    with store.writing() as connection:
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql("INSERT INTO passages_text(passages_text) VALUES ('optimize')")
-
-
-def _empty_journal(store: Store) -> None:
-    """Have SQLite move its write-ahead log into the file: until then deleted text is still in one of them."""
-    with store.reading() as connection:
-        engine = connection.engine
-    if engine.dialect.name != "sqlite":
-        return
-    # Outside of any transaction, which SQLite insists on.
-    bare = engine.raw_connection()
-    try:
-        # If somebody holds it, it is emptied when they are done.
-        with suppress(sqlite3.OperationalError):
-            bare.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
-    finally:
-        bare.close()
