@@ -1,7 +1,12 @@
-.PHONY: test check fix fuzz attack agents agents-latest bench docs constraints
+.PHONY: test frameworks check fix fuzz attack agents agents-latest bench docs constraints
 
 test:
 	uv run pytest
+
+# Those that cannot share an environment get one each, which uv makes.
+frameworks:
+	uv run pytest tests/frameworks
+	uv run python -m bench.frameworks
 
 check:
 	uv run ruff check .

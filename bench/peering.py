@@ -153,7 +153,7 @@ class _Process:
         self._adapter = adapter
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  as long as the process
         self._process = subprocess.Popen(
-            _command(adapter),
+            environment_command(adapter),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -257,7 +257,8 @@ def end_all() -> None:
     _running.clear()
 
 
-def _command(adapter: Path) -> list[str]:
+def environment_command(adapter: Path) -> list[str]:
+    """The command that runs an adapter in the environment that it asks for."""
     uv = shutil.which("uv")
     if uv is None:
         raise PeerError("`uv` is not installed; peers need it for their environments: `pip install uv`")

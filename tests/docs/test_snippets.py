@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from bench.provider import Script, serve
 from tests.docs.speaking import speaking
 from tests.scripted_model import scripted_model
 
@@ -56,6 +57,12 @@ NOT_RUN = {
     "uv run python -m bench.": "takes many minutes, and wants recorded sessions",
     "uv run --group bench python -m bench.": "takes many minutes; tests run the smaller ones in small",
     "uv run --group bench foveate-bench": "takes many minutes; tests of the benchmark run each command with `--quick`",
+}
+
+
+# Their packages have environments of their own, where `make frameworks` runs their snippets.
+ELSEWHERE = {
+    f"docs/recipes/{name}.md" for name in ("google-adk", "strands", "agent-framework", "litellm", "claude-agent-sdk")
 }
 
 
@@ -127,6 +134,10 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     (tmp_path / "chat.json").write_text('[{"role": "user", "content": "Hello"}]', encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__page__"}
     with contextlib.ExitStack() as stack:
+        asks_provider = "recipes" in page.parts or "foveate.wrap(" in page.read_text(encoding="utf-8")
+        if asks_provider:
+            for name, value in provider_environment(stack.enter_context(serve(Script([]))).address).items():
+                monkeypatch.setenv(name, value)
         if any(words in page.read_text(encoding="utf-8") for words in ("foveate work run", "foveate chat", SERVE)):
             model = stack.enter_context(scripted_model(speaking))
             for name, value in {**model.environment, "FOVEATE_MODEL": "openai-chat:scripted"}.items():
@@ -134,11 +145,23 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         run_blocks(page, tmp_path, namespace, stack)
 
 
+def provider_environment(address: str) -> dict[str, str]:
+    """Where the clients of a page find a provider."""
+    return {
+        "OPENAI_BASE_URL": f"{address}/v1",
+        "ANTHROPIC_BASE_URL": address,
+        "GOOGLE_GEMINI_BASE_URL": address,
+        **dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "none-is-needed"),
+    }
+
+
 def run_blocks(page: Path, tmp_path: Path, namespace: dict[str, object], stack: contextlib.ExitStack) -> None:
     for block in blocks(page):
         if block.file is not None and "." in block.file:
             (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+        if block.language == "python" and str(page.relative_to(ROOT)) in ELSEWHERE:
+            continue
         if block.language == "python":
             printed = io.StringIO()
             code = compile("\n" * block.line + block.text, str(page), "exec", dont_inherit=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-from tests.frameworks.work import OPENED
+from bench.frameworks.work import OPENED
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.frameworks import work
+from bench.frameworks.work import ASKED, BUDGET, CALLS, SYSTEM, bodies, provider, read, steps, tokens
 from bench.provider import Call, Step
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage
@@ -15,8 +17,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from foveate.integrations.langchain_agent import FoveateMiddleware, MessageHistory
-from tests.frameworks import work
-from tests.frameworks.work import ASKED, BUDGET, CALLS, SYSTEM, bodies, provider, read, steps, tokens
 
 
 def agent_of(address: str, *middleware: Any, saver: Any = None) -> Any:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.frameworks import work
+from bench.frameworks.work import ASKED, BUDGET, CALLS, SYSTEM, bodies, provider, read, steps, tokens
 from bench.provider import Call, Step
 from openai import AsyncOpenAI
 
 import foveate
 from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from foveate.integrations.openai_agents import BudgetedRuns, FoveateSession
-from tests.frameworks import work
-from tests.frameworks.work import ASKED, BUDGET, CALLS, SYSTEM, bodies, provider, read, steps, tokens
 
 set_tracing_disabled(disabled=True)
 

@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from bench.frameworks import work
+from bench.frameworks.work import ASKED, BUDGET, CALLS, SYSTEM, bodies, provider, read, steps, tokens
 from bench.provider import Call, Step
 from pydantic_ai import Agent, ModelMessagesTypeAdapter
 from pydantic_ai.models.anthropic import AnthropicModel
@@ -15,8 +17,6 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
 
 from foveate.integrations.pydantic_ai_agent import BudgetedHistory
-from tests.frameworks import work
-from tests.frameworks.work import ASKED, BUDGET, CALLS, SYSTEM, bodies, provider, read, steps, tokens
 
 LIMITS = UsageLimits(request_limit=100)
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
-
-import foveate
-from tests.frameworks.work import (
+from bench.frameworks.work import (
     ASKED,
     BUDGET,
     CALLS,
@@ -23,6 +21,8 @@ from tests.frameworks.work import (
     read,
     tokens,
 )
+
+import foveate
 
 ASK: dict[str, Any] = {
     "model": "claude-sonnet-4-6",

@@ -6,11 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from google import genai
-from google.genai import types
-
-import foveate
-from tests.frameworks.work import (
+from bench.frameworks.work import (
     ASKED,
     BUDGET,
     CALLS,
@@ -23,6 +19,10 @@ from tests.frameworks.work import (
     read,
     tokens,
 )
+from google import genai
+from google.genai import types
+
+import foveate
 
 DECLARED = types.FunctionDeclaration(name="read", description=READ_ABOUT, parameters_json_schema=READ_SCHEMA)
 CONFIG = types.GenerateContentConfig(system_instruction=SYSTEM, tools=[types.Tool(function_declarations=[DECLARED])])

@@ -9,10 +9,7 @@ from typing import Any
 
 import openai
 import pytest
-from openai import AsyncOpenAI, OpenAI
-
-import foveate
-from tests.frameworks.work import (
+from bench.frameworks.work import (
     ASKED,
     BUDGET,
     CALLS,
@@ -25,6 +22,9 @@ from tests.frameworks.work import (
     read,
     tokens,
 )
+from openai import AsyncOpenAI, OpenAI
+
+import foveate
 
 TOOLS: Any = [{"type": "function", "function": {"name": "read", "description": READ_ABOUT, "parameters": READ_SCHEMA}}]
 RESPONSES_TOOLS: Any = [

@@ -48,8 +48,9 @@ class FoveateLogger(CustomLogger):
     def __init__(self, *, budget: Any = None, **options: Any) -> None:
         super().__init__()
         self.threads = Threads(budget=budget, **options)
-        # What was compiled, by the items that were sent for it.
+        # What was compiled, by the items that were sent for it, and by those that were given: reports name these.
         self._made: OrderedDict[str, Compiled] = OrderedDict()
+        self._given: OrderedDict[str, Compiled] = OrderedDict()
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
@@ -99,14 +100,16 @@ class FoveateLogger(CustomLogger):
 
     def _written(self, shape: BodyShape, name: str, data: dict[str, Any], compiled: Compiled) -> dict[str, Any]:
         written = shape.write(data, compiled.view)
-        self._made[_print(written[name])] = compiled
-        while len(self._made) > _MOST_WAITING:
-            self._made.popitem(last=False)
+        for known, items in ((self._made, written[name]), (self._given, data[name])):
+            known[_print(items)] = compiled
+            while len(known) > _MOST_WAITING:
+                known.popitem(last=False)
         return written
 
     def _report(self, kwargs: Mapping[str, Any], response: Any) -> None:
         items = kwargs.get("messages") or kwargs.get("input")
-        compiled = self._made.get(_print(items)) if items else None
+        found = _print(items) if items else ""
+        compiled = self._made.get(found) or self._given.get(found)
         usage = getattr(response, "usage", None)
         if compiled is not None and usage is not None:
             compiled.branch.report(compiled.view.number, usage)
