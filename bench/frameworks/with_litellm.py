@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import litellm
+from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
 import foveate
 from bench.frameworks.trial import main
@@ -59,7 +59,7 @@ class LiteLLM:
                     said = read(**json.loads(called.function.arguments))
                     messages.append({"role": "tool", "tool_call_id": called.id, "content": said})
         # Callbacks of success run behind the answer.
-        await asyncio.sleep(0.2)
+        await GLOBAL_LOGGING_WORKER.flush()
         return messages
 
     def state(self, history: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
+from uuid import uuid4
 
 from foveate.errors import ConfigError
 from foveate.integrations.supported import require
@@ -48,9 +49,9 @@ class FoveateLogger(CustomLogger):
     def __init__(self, *, budget: Any = None, **options: Any) -> None:
         super().__init__()
         self.threads = Threads(budget=budget, **options)
-        # What was compiled, by the items that were sent for it, and by those that were given: reports name these.
+        # What was compiled, by the items that were sent for it, and by the id of the call.
         self._made: OrderedDict[str, Compiled] = OrderedDict()
-        self._given: OrderedDict[str, Compiled] = OrderedDict()
+        self._calls: OrderedDict[str, Compiled] = OrderedDict()
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
@@ -87,6 +88,7 @@ class FoveateLogger(CustomLogger):
             return litellm.completion(**kwargs)
         shape, name, request = asked
         compiled = self.threads.compile(request)
+        kwargs.setdefault("litellm_call_id", str(uuid4()))
         return litellm.completion(**self._written(shape, name, kwargs, compiled))
 
     async def _acompiled(self, data: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
@@ -100,16 +102,15 @@ class FoveateLogger(CustomLogger):
 
     def _written(self, shape: BodyShape, name: str, data: dict[str, Any], compiled: Compiled) -> dict[str, Any]:
         written = shape.write(data, compiled.view)
-        for known, items in ((self._made, written[name]), (self._given, data[name])):
-            known[_print(items)] = compiled
+        call = str(data.get("litellm_call_id") or "")
+        for known, key in ((self._made, _print(written[name])), (self._calls, call)):
+            known[key] = compiled
             while len(known) > _MOST_WAITING:
                 known.popitem(last=False)
         return written
 
     def _report(self, kwargs: Mapping[str, Any], response: Any) -> None:
-        items = kwargs.get("messages") or kwargs.get("input")
-        found = _print(items) if items else ""
-        compiled = self._made.get(found) or self._given.get(found)
+        compiled = self._calls.pop(str(kwargs.get("litellm_call_id") or ""), None)
         usage = getattr(response, "usage", None)
         if compiled is not None and usage is not None:
             compiled.branch.report(compiled.view.number, usage)
