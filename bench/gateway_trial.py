@@ -89,9 +89,12 @@ def gateway_at(address: str, store: Path | None, *, port: int = 0, **options: An
     opened = Store(store) if store is not None else None
     gateway = Gateway(settings, opened, SECRET)
     gateway.warm_up()
-    listener = socket.socket()
+    # With its protocol named, or asyncio leaves small packets waiting for each other.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
+    # From now on: a client that is faster than the server waits.
+    listener.listen(128)
     app = Guard(GatewayRoutes(no_pages, gateway))
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", date_header=False, server_header=False))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)

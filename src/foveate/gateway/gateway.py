@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -77,6 +77,8 @@ class _Exchange:
     fallback: str = ""
     recording: asyncio.Task[Prepared] | None = None
     is_compiled: bool = False
+    # Set once the provider has it, or cannot be reached.
+    sent: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Gateway:
@@ -129,7 +131,10 @@ class Gateway:
         except Exception as error:  # noqa: BLE001  whatever it is, the agent gets its answer
             exchange.fallback = "failed"
             log_failure(asked.path, error)
-        reply = await self._send(asked, exchange.body)
+        try:
+            reply = await self._send(asked, exchange.body)
+        finally:
+            exchange.sent.set()
         if self._may_die(exchange):
             reply = await self._sent_shorter(exchange, reply)
         headers = returned_headers(reply.response.headers.raw) + self._told(exchange)
@@ -156,9 +161,10 @@ class Gateway:
         if self.mode_of(incoming.key) == "off":
             return
         self.seen["recorded"] += 1
-        exchange.recording = task = self._start(self._in_turn(incoming.key, self.conversations.prepare, incoming))
         if self.mode_of(incoming.key) != "compile":
+            exchange.recording = self._start(self._recorded(exchange.sent, incoming))
             return
+        exchange.recording = task = self._start(self._in_turn(incoming.key, self.conversations.prepare, incoming))
         patience = self.settings.patience if self.conversations.knows(incoming.key) else OPENING
         await asyncio.wait({task}, timeout=max(patience, self.settings.patience))
         if task.done() and task.exception() is None:
@@ -168,6 +174,11 @@ class Gateway:
             return
         exchange.fallback = "late" if not task.done() else "failed"
         self._fall_back(exchange, incoming, task)
+
+    async def _recorded(self, sent: asyncio.Event, incoming: Incoming) -> Prepared:
+        """Record a request that goes out as it came, once its provider has it: the agent waits for nothing here."""
+        await sent.wait()
+        return await self._in_turn(incoming.key, self.conversations.prepare, incoming)
 
     def _fall_back(self, exchange: _Exchange, incoming: Incoming, task: asyncio.Task[Prepared]) -> None:
         """Send what was sent last, with what is new behind it: all of it would be too much, and cached nowhere."""
