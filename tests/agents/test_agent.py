@@ -25,6 +25,7 @@ from foveate.agents import (
     Schema,
 )
 from foveate.agents.driver import WindowError
+from foveate.compile.summaries import SummaryRequest
 from foveate.log.events import DiagnosticRecorded, UsageReported
 from foveate.log.state import AgentState
 from foveate.session import Session
@@ -275,3 +276,23 @@ async def test_a_request_that_is_too_long_for_the_provider_is_sent_again_shorter
     assert len(exceeded) == driver.refused > 0
     assert told == [(made.label, one) for one in noted], "whoever watches is told"
     assert driver.refused < 4, "what was learned once is not tried again at each request"
+
+
+async def test_the_summarizer_of_a_session_is_asked_while_an_agent_works() -> None:
+    """A session that was given one has its summaries in the agent's requests."""
+
+    class Summaries:
+        name = "summaries"
+
+        async def summarise(self, _request: SummaryRequest, /) -> str:
+            return "Much was worked upon."
+
+    class Talkative(Tools):
+        async def answer(self, name: str, arguments: Mapping[str, Any], /) -> Answer:
+            self.used += 1
+            return Answer(text="\n".join(f"line {number} of output {self.used}" for number in range(80)))
+
+    driver = Driver(*(call("work", number=number) for number in range(12)), call("finish", summary="done"))
+    session = Session(budget=6_000, summarizer=Summaries())
+    await agent(driver, Talkative()).run(marked_state(), session)
+    assert any("Much was worked upon." in message.text for message in driver.requests[-1].messages)

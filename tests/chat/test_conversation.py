@@ -14,6 +14,7 @@ from tests.chat.talking import Model, Tools, endless_chat, look, talk
 from foveate.agents.driver import DriverError, WindowError
 from foveate.agents.loop import Listening
 from foveate.chat.conversation import Conversation
+from foveate.compile.summaries import SummaryRequest
 from foveate.errors import ConfigError
 from foveate.session import Session
 from foveate.wire.format import Request
@@ -185,3 +186,45 @@ async def test_a_store_that_cannot_be_written_costs_neither_the_answer_nor_the_w
         roles = [message.role for message in again.messages]
         assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
         assert again.context.system == "Be kind."
+
+
+class Summaries:
+    """A summarizer that keeps who spoke last when it was asked."""
+
+    name = "summaries"
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self.asked_after: list[str] = []
+
+    async def summarise(self, _request: SummaryRequest, /) -> str:
+        assert self.session is not None
+        self.asked_after.append(self.session.messages[-1].role)
+        return "They talked of things."
+
+
+async def test_the_summarizer_of_a_session_is_asked_after_answers() -> None:
+    """No request waits for a summary, and those behind it show it."""
+    summaries, model = Summaries(), Model()
+    session = summaries.session = Session(budget=3_000, summarizer=summaries)
+    chat = Conversation(session, model)
+    await talk(chat, 40)
+
+    assert len(summaries.asked_after) > 1 and set(summaries.asked_after) == {"assistant"}
+    assert any("They talked of things." in message.text for message in model.asked[-1].messages)
+
+
+async def test_a_summary_that_fails_at_the_end_of_a_turn_is_told_with_the_turn() -> None:
+    class Broken(Summaries):
+        async def summarise(self, _request: SummaryRequest, /) -> str:
+            raise OSError("no network")
+
+    chat = Conversation(Session(budget=3_000, summarizer=Broken()), Model())
+    turns = [await chat.say(f"Thing {number}. {'And a few more words. ' * 30}") for number in range(20)]
+    told = [one.text for turn in turns for one in turn.diagnostics]
+    assert told and all("no network" in text for text in told)
+
+
+def test_a_summarizer_that_endless_mode_would_not_ask_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"`summarizer` 'summaries' of session 'session' is not asked.*`writer`"):
+        endless_chat(tmp_path, Model(), session=Session(budget=3_000, summarizer=Summaries()))

@@ -98,7 +98,7 @@ class Agent(Generic[Result]):
         loop = ToolLoop(
             session,
             means.driver,
-            compile=lambda: run_beside(self._compile, state, session),
+            compile=lambda: self._compile(state, session),
             tools=(*self.tools, desk, _Finish(self)),
             schema=Schema(name=FINISH, definition=schema_of(self.result)),
             clock=means.clock,
@@ -172,10 +172,14 @@ class Agent(Generic[Result]):
             # The last chance: whoever can only finish does.
             session.reframe(tools=_Finish(self).definitions, hold=True)
 
-    def _compile(self, state: AgentState, session: Session) -> CompiledContext:
+    async def _compile(self, state: AgentState, session: Session) -> CompiledContext:
         named = COMPILING_AGENT.set(self.label)
         try:
-            return session.compile(now=self.means.clock(), **self.seen(state))
+            seen, now = await run_beside(self.seen, state), self.means.clock()
+            # A strategy that chooses the messages itself leaves nothing to summarize.
+            if "override" in seen:
+                return await run_beside(session.compile, now=now, **seen)
+            return await session.acompile(now=now, **seen)
         finally:
             COMPILING_AGENT.reset(named)
 

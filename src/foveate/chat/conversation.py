@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from foveate.agents.desk import Recall
@@ -43,7 +43,7 @@ class Conversation:
     """One chat: its session, the model that answers, tools, and endless mode if it is on.
 
     Args:
-        session: what was said; it has a budget.
+        session: what was said; it has a budget. Its summarizer, if it has one, is asked after an answer.
         driver: the model.
         system: what the model is told to be; a template may add to it, call by call.
         tools: what the model may do; with any, or `RecallAlone`, it may also recall what it is not shown.
@@ -105,7 +105,7 @@ class Conversation:
                 calls.append(step.view.number)
                 if not step.called:
                     last = step.message
-                    return Turn(text=last.text, message_id=last.id, calls=tuple(calls), diagnostics=tuple(noted))
+                    return Turn(text=last.text, message_id=last.id, calls=tuple(calls), diagnostics=())
             if len(calls) == self.steps:
                 raise DriverError(
                     f"{self._loop.driver.name} called tools {self.steps} times without an answer; say something, or "
@@ -117,7 +117,11 @@ class Conversation:
         try:
             if said is not None:
                 await self._loop.say(said)
-            return await self._loop.run(finish, heard)
+            turn = await self._loop.run(finish, heard)
+            if self.endless is None and self.session.summarizer is not None:
+                # The next request would have to wait for the summary.
+                await self.session.end_turn(now=self.clock())
+            return replace(turn, diagnostics=tuple(noted))
         finally:
             stop()
 
@@ -144,7 +148,7 @@ class Conversation:
         await run_beside(self._loop.frame, self.system)
         if self.endless is not None:
             return await self.endless.compile(now=self.clock())
-        return await run_beside(self.session.compile, now=self.clock(), sections=self.sections)
+        return await self.session.acompile(now=self.clock(), sections=self.sections)
 
     def preview(self) -> CompiledContext:
         """The request that would be sent now, with no call recorded and no model asked."""

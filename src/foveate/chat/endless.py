@@ -19,7 +19,7 @@ from foveate.chat.working_view import SHARES, Keeping, endless_policy
 from foveate.compile.compiled import CompiledContext
 from foveate.compile.draft import part_of
 from foveate.compile.policy import Policy
-from foveate.errors import BudgetError, FoveateError, TemplateError
+from foveate.errors import BudgetError, ConfigError, FoveateError, TemplateError
 from foveate.log.events import DiagnosticRecorded, Placed, ReductionRecorded
 from foveate.log.items import Item
 from foveate.log.quoting import quote_lines
@@ -122,6 +122,11 @@ class Endless:
         sections: tuple[ContextSection, ...] = (),
         fallback: str | Policy = "chat",
     ) -> None:
+        if session.summarizer is not None:
+            raise ConfigError(
+                f"`summarizer` {session.summarizer.name!r} of session {session.id!r} is not asked in endless mode; "
+                "leave it out, and give the model as `writer`"
+            )
         self.session = session
         self.folders = folders
         self.name = template

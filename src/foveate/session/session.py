@@ -65,7 +65,7 @@ class Session(WritableSession):
         router: puts messages into the log.
         compact_when: `(state, messages, budget) -> bool`: asks for a reduction besides what budget and prices ask.
         counter: counts tokens, instead of the model's own tokenizer.
-        summarizer: may write summaries in `acompile`; without it none needs a model.
+        summarizer: may write summaries in `acompile` and `end_turn`; without it none needs a model.
         recall_command: a command such as `foveate recall my-session`, for models that have a shell and no recall tool:
             what is shortened names it, and the model gives it a reference.
         redact: takes secrets out of messages and framing before they are recorded, and so out of what is sent.
@@ -181,6 +181,11 @@ class Session(WritableSession):
         """Let go of the store; whether all of the log is in it. A session in memory has nothing to let go of."""
         with self._writer.guard:
             return self._writer.close(self._means.counter)
+
+    @property
+    def summarizer(self) -> Summarizer | None:
+        """What may write summaries in `acompile` and `end_turn`."""
+        return self._summarizer
 
     @property
     def held_in(self) -> str | None:
