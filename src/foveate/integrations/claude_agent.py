@@ -24,13 +24,13 @@ from foveate.session.beside import run_beside  # noqa: E402
 
 def gateway_options(options: ClaudeAgentOptions | None = None, *, address: str) -> ClaudeAgentOptions:
     """Options whose agent sends its requests to a gateway, such as that of `foveate gateway` at `address`."""
-    options = options or ClaudeAgentOptions()
-    if "ANTHROPIC_BASE_URL" in options.env:
+    chosen: Any = options or ClaudeAgentOptions()
+    if "ANTHROPIC_BASE_URL" in chosen.env:
         raise ConfigError(
-            f"`env` sends requests to {options.env['ANTHROPIC_BASE_URL']} already; leave ANTHROPIC_BASE_URL out, and "
+            f"`env` sends requests to {chosen.env['ANTHROPIC_BASE_URL']} already; leave ANTHROPIC_BASE_URL out, and "
             "give the gateway that address"
         )
-    return replace(options, env={**options.env, "ANTHROPIC_BASE_URL": address.rstrip("/")})
+    return replace(chosen, env={**chosen.env, "ANTHROPIC_BASE_URL": address.rstrip("/")})
 
 
 def with_snapshots(options: ClaudeAgentOptions | None = None, *, folder: str | Path) -> ClaudeAgentOptions:
@@ -38,16 +38,16 @@ def with_snapshots(options: ClaudeAgentOptions | None = None, *, folder: str | P
 
     `foveate import FOLDER` reads the copies. Each is named by the session and how many there were before it.
     """
-    options = options or ClaudeAgentOptions()
+    chosen: Any = options or ClaudeAgentOptions()
     place = Path(folder)
 
     async def snapshot(event: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
         await run_beside(_copy, Path(event["transcript_path"]), place)
         return {}
 
-    hooks = dict(options.hooks or {})
+    hooks = dict(chosen.hooks or {})
     hooks["PreCompact"] = [*hooks.get("PreCompact", ()), HookMatcher(hooks=[snapshot])]
-    return replace(options, hooks=hooks)
+    return replace(chosen, hooks=hooks)
 
 
 def _copy(transcript: Path, folder: Path) -> None:

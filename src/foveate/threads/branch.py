@@ -10,7 +10,7 @@ from msgspec import UNSET
 from foveate.budget.profiles import known_profile
 from foveate.compile.compiled import CompiledContext
 from foveate.errors import ConfigError
-from foveate.log.events import Body, CallRecorded, DiagnosticRecorded, MessageAppended, RequestReceived
+from foveate.log.events import Body, CallRecorded, DiagnosticRecorded, MessageAppended, RequestReceived, UsageReported
 from foveate.session.beside import run_beside
 from foveate.session.session import Session
 from foveate.threads.request import HistoryRequest
@@ -55,9 +55,17 @@ class Branch:
                     self._answered, self._view = 0, None
                 case CallRecorded(number=number):
                     self._answered = number
+                    self._close_boundary(event.seq)
+                case UsageReported():
+                    self._close_boundary(event.seq)
                 case _:
                     pass
         self._read = context.length
+
+    def _close_boundary(self, seq: int) -> None:
+        """Count what was sent for the last request, and what came of it, among its events."""
+        if self._boundaries and self._boundaries[-1].messages == self._messages:
+            self._boundaries[-1] = self._boundaries[-1]._replace(events=seq + 1)
 
     def history_until(self, common: int) -> list[Body]:
         """The events of a branch that shares the first `common` items, as far as a request ended there."""
