@@ -31,10 +31,14 @@ UPDATE = os.environ.get("FOVEATE_UPDATE_DOCS") == "1"
 RUN = ("foveate ", "uv run foveate ", "curl ")
 # It goes on until somebody ends it; pages that ask a server have it running, at another port.
 SERVE = "foveate serve"
+# They need agents, or one that goes on until it is ended; `tests/gateway` runs both.
+WITH_AGENTS = ("foveate run ", "foveate gateway")
 ADDRESS = "127.0.0.1:8417"
 EXAMPLE = "uv run python "
 # Every command on a page is run or stands here with the reason why not.
 NOT_RUN = {
+    "npm install": "installs",
+    "pip install mini-swe-agent": "installs",
     "pip install uv && uv run foveate serve": "installs, and goes on until it is ended; has tests of its own",
     "uv run foveate serve": "goes on until it is ended; has tests of its own",
     "git clone": "needs a network",
@@ -115,7 +119,7 @@ SERVED: dict[Path, str] = {}
 
 def runnable(block: Block) -> list[str]:
     plain = [command.removeprefix("uv run ") for one, command in COMMANDS if one == block and command.startswith(RUN)]
-    return [command for command in plain if not command.startswith(SERVE)]
+    return [command for command in plain if not command.startswith((SERVE, *WITH_AGENTS))]
 
 
 def servers(block: Block) -> list[str]:
