@@ -78,7 +78,7 @@ def test_the_nearest_file_above_is_taken_up_to_the_home_folder(tmp_path: Path, m
         ("[policies.a]\nisolation = 'wall'", "`policies.a.isolation` must be one of boundary, masking, transparent"),
         (
             "[policies.a]\npasses = ['mend']",
-            "`policies.a.passes` must be one of cap, restore_pins, repair, isolate, supersede",
+            "`policies.a.passes` must be one of cap, restore_pins, repair, forget, isolate, supersede",
         ),
         ("[policies.a]\npasses = 'repair'", "`policies.a.passes` must be a list of texts, got 'repair'"),
         ("[policies.a]\nshares = { tails = 0.1 }", "unknown key `policies.a.shares.tails`; known are"),
