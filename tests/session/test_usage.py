@@ -250,7 +250,9 @@ def test_a_call_that_was_not_made_is_refused(call: int) -> None:
     session = session_of([user("go")])
     session.compile()
 
-    with pytest.raises(UnknownReferenceError, match=r"no call .* to report usage for; the session has 1 call, the first is 1"):
+    with pytest.raises(
+        UnknownReferenceError, match=r"no call .* to report usage for; the session has 1 call, the first is 1"
+    ):
         session.report_usage(100, call=call)
 
 
