@@ -118,11 +118,10 @@ def test_search_finds_in_all_sessions_or_in_those_chosen(store: Store) -> None:
     """By project, agent and time; each hit has the reference that recall takes."""
     lookup = Lookup(store=store)
     found = lookup.search("division by zero")
-    assert "2 sessions searched" in found
     assert "codex-89abcdef#m3 · tool Bash · 2025-06-15" in found
     assert Lookup(store=store).recall("codex-89abcdef#m3").endswith("exit code 1")
     for options in ({"project": "shop"}, {"agent": "claude"}, {"since": datetime(2026, 1, 1, tzinfo=UTC)}):
-        assert "nothing matches 'division by zero'" in lookup.search("division by zero", **options)
+        assert "nothing matches 'division by zero'; " in lookup.search("division by zero", **options)
     assert "codex-89abcdef#m3" in lookup.search("division by zero", project="site", agent="gpt-6")
 
 

@@ -68,15 +68,15 @@ class Lookup:
         """The passages of all sessions that answer a query best."""
         if not query.strip():
             raise ConfigError("`query` is empty; give some words, a name or a path")
-        chosen = self._chosen(project, agent)
-        searched = f"{counted(len(chosen), 'session')} searched"
-        names = None if project is None and agent is None else {info.session_id for info in chosen}
-        hits = self.store.search(query, sessions=names, since=since, limit=_HITS) if chosen else []
+        names = None if project is None and agent is None else self._names(project, agent)
+        hits = self.store.search(query, sessions=names, since=since, limit=_HITS) if names != set() else []
         if not hits:
+            searched = self._searched if names is None else f"{counted(len(names), 'session')} searched"
             return _answer("", [f"nothing matches {query!r:.200}; {searched}"])
-        known = {info.session_id: info for info in chosen}
-        blocks = [_hit(hit, known[hit.session_id], _SHOWN_LINES) for hit in hits if hit.session_id in known]
-        return _answer(f"; {searched}; recall takes what stands before each passage", blocks)
+        # Of a store with thousands of sessions only those are read that have a hit.
+        known = {name: self.store.session(name) for name in dict.fromkeys(hit.session_id for hit in hits)}
+        blocks = [_hit(hit, known[hit.session_id], _SHOWN_LINES) for hit in hits]
+        return _answer("; recall takes what stands before each passage", blocks)
 
     def touched(self, path: str) -> str:
         """The sessions that read or changed a file, and how that went."""
@@ -124,13 +124,13 @@ class Lookup:
             )
         return target, position
 
-    def _chosen(self, project: str | None, agent: str | None) -> list[SessionInfo]:
-        return [
-            info
+    def _names(self, project: str | None, agent: str | None) -> set[str]:
+        return {
+            info.session_id
             for info in self.store.sessions()
             if (project is None or project.casefold() in f"{project_of(info)}\n{info.vault_name}".casefold())
             and (agent is None or _is_by(info, agent))
-        ]
+        }
 
 
 # --- in words -----------------------------------------------------------------------------------------------------
