@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PORT = 8418
 HOST = "127.0.0.1"
+BUDGETS = (20_000, 40_000, 80_000, 160_000)
 gateway_app = typer.Typer(
     help="Let any agent send its requests through Foveate: to look at, or reduced to a budget.",
     invoke_without_command=True,
@@ -146,33 +147,81 @@ def _print(gateway: Gateway, place: Place, address: str) -> None:
     typer.echo(f"mode {settings.mode}{budget}; sessions in {place.store} ({place.rule})")
     base = address.rstrip("/")
     say(f"Claude Code: ANTHROPIC_BASE_URL={base}   others: `foveate run -- AGENT`")
+    say(f"sessions as they go on: {base}/gateway")
     say("Ctrl-C ends it")
     # What starts it may wait for the address.
     sys.stdout.flush()
 
 
 @gateway_app.command("status")
-def status_command(port: Port = PORT, as_json: AsJson = False) -> None:
-    """Tell what the gateway that runs does, and with which sessions.
+def status_command(
+    session: Annotated[
+        str | None, typer.Argument(metavar="SESSION", help="What its calls would take at other budgets.")
+    ] = None,
+    port: Port = PORT,
+    budgets: Annotated[
+        list[int] | None,
+        typer.Option("--budget", "-b", min=1, help="For a session: a budget; several times.", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+    store: StorePlace = None,
+    system: SystemPlace = None,
+) -> None:
+    """Tell what the gateway that runs does; of a session, what its recorded calls would take at other budgets.
 
     Example: foveate gateway status
     """
     with reported():
-        found = ask("GET", port, "")
-        if as_json:
-            print_json(found)
-            return
-        budget = f", at most {found['budget']:,} tokens a request" if found["budget"] else ""
-        typer.echo(f"mode {found['mode']}{budget}")
-        typer.echo(", ".join(f"{name} {count}" for name, count in found["counts"].items()))
-        numbers = ("calls", "raw_tokens", "sent_tokens", "compiled_tokens")
-        rows = [
-            [one["session"], one["mode"], *("" if one[name] is None else f"{one[name]:,}" for name in numbers)]
-            for one in found["sessions"]
+        if session is None:
+            _show_status(ask("GET", port, ""), as_json=as_json)
+        else:
+            _show_budgets(session, budgets or list(BUDGETS), store, system, as_json=as_json)
+
+
+def _show_status(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    budget = f", at most {found['budget']:,} tokens a request" if found["budget"] else ""
+    typer.echo(f"mode {found['mode']}{budget}")
+    typer.echo(", ".join(f"{name} {count}" for name, count in found["counts"].items()))
+    numbers = ("calls", "raw_tokens", "sent_tokens", "compiled_tokens")
+    rows = [
+        [one["session"], one["mode"], *("" if one[name] is None else f"{one[name]:,}" for name in numbers)]
+        for one in found["sessions"]
+    ]
+    if rows:
+        kinds: dict[str, Kind] = dict.fromkeys(("calls", "raw", "sent", "compiled"), "number")
+        print_table({"session": "name", "mode": "name", **kinds}, rows)
+
+
+def _show_budgets(session: str, budgets: list[int], store: str | None, system: str | None, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from foveate.cli.store import opened
+    from foveate.gateway.what_if import at_budgets
+
+    with opened(store, system) as found:
+        outcomes = at_budgets(found, session, budgets)
+    if as_json:
+        print_json([asdict(one) for one in outcomes])
+        return
+    columns: dict[str, Kind] = dict.fromkeys(
+        ("budget", "sent in all", "largest", "rewrites", "cost", "not possible"), "number"
+    )
+    rows = [
+        [
+            f"{one.budget:,}",
+            f"{one.tokens:,}",
+            f"{one.largest:,}",
+            f"{one.rewrites}",
+            f"{one.cost:,.0f}",
+            f"{one.impossible}",
         ]
-        if rows:
-            kinds: dict[str, Kind] = dict.fromkeys(("calls", "raw", "sent", "compiled"), "number")
-            print_table({"session": "name", "mode": "name", **kinds}, rows)
+        for one in outcomes
+    ]
+    print_table(columns, rows)
+    say("cost in plain input tokens: cache reads and writes as the model's provider charges them")
 
 
 @gateway_app.command("off")

@@ -19,6 +19,7 @@ import typer
 
 from foveate.cli.gateway import HOST, Budget, ModeOption, gateway_over, settings_for
 from foveate.cli.output import say
+from foveate.cli.phrases import count
 from foveate.cli.serve import listening
 from foveate.cli.source import reported
 from foveate.cli.store import StorePlace, SystemPlace
@@ -62,8 +63,7 @@ def run_command(
             settings = settings_for(mode, budget, 0.2, **{str(name): url for name, url in started.upstreams.items()})
             with _serving(Place.found(store, system=system), settings, listener) as gateway:
                 code = _run(started.command, {**os.environ, **started.environment})
-                sessions = gateway.conversations.open_sessions
-        _tell(gateway, sessions)
+        _tell(gateway, tuple(gateway.conversations.names))
     raise typer.Exit(code)
 
 
@@ -133,6 +133,6 @@ def _tell(gateway: Gateway, sessions: tuple[str, ...]) -> None:
     if not seen["recorded"]:
         say("no request of the agent came by; nothing was recorded")
         return
-    say(f"{seen['recorded']} requests recorded as {', '.join(sessions)}; `foveate serve` shows them")
+    say(f"{count(seen['recorded'], 'request')} recorded as {', '.join(sessions)}; `foveate serve` shows them")
     if seen["fell back"]:
         say(f"{seen['fell back']} of them went out uncompiled; the sessions' logs say why")

@@ -62,6 +62,8 @@ class Conversations:
         self._keys = keys
         self._budget = budget
         self._mode_of = mode_of
+        # Every session that a request was recorded in.
+        self.names: dict[str, None] = {}
         self._branches: OrderedDict[str, list[Conversation]] = OrderedDict()
         self._sent: dict[str, tuple[_Sent, ...]] = {}
         self._locks: dict[str, threading.RLock] = {}
@@ -135,11 +137,6 @@ class Conversations:
     def branches(self) -> tuple[tuple[Conversation, ...], ...]:
         """The branches of each conversation that is open."""
         return tuple(map(tuple, list(self._branches.values())))
-
-    @property
-    def open_sessions(self) -> tuple[str, ...]:
-        """The names of the sessions that are open now, the most recently used last."""
-        return tuple(one.session.id for branches in list(self._branches.values()) for one in branches)
 
     @property
     def newest(self) -> tuple[Prepared, ...]:
@@ -224,6 +221,7 @@ class Conversations:
             session = Session.from_events(before.events, **options)
         else:
             session = Session(session_id=name, **options)
+        self.names[name] = None
         one = Conversation(session, mode, self._keys)
         if mode == "shadow" and can_reduce:
             one.twin = Twin(self._budget, profile)

@@ -18,6 +18,7 @@ from foveate.web.links import lens_of, number_in
 from foveate.web.pages.call import call_page, next_page
 from foveate.web.pages.chat import chat_page
 from foveate.web.pages.difference import difference_page
+from foveate.web.pages.gateway import gateway_page
 from foveate.web.pages.home import home_page
 from foveate.web.pages.knowledge import knowledge_page
 from foveate.web.pages.lab import lab_page
@@ -41,6 +42,7 @@ def mount(app: FastAPI, place: Place) -> None:
     _pages_without_session(desk)
     _pages_of_a_session(desk)
     _pages_of_chats(desk, app.state.room)
+    _page_of_a_gateway(app)
     pages.on_shutdown(desk.close)
     ui.run_with(
         app,
@@ -114,6 +116,14 @@ def _pages_of_a_session(desk: Desk) -> None:
         difference_page(desk, id, (number_in(a), number_in(b)), lens_of(policy, budget, model))
 
     del session, log, call, next_call, difference
+
+
+def _page_of_a_gateway(app: FastAPI) -> None:
+    @ui.page("/gateway", title="Gateway · Foveate")
+    def gateway() -> None:
+        gateway_page(getattr(app.state, "gateway", None))
+
+    del gateway
 
 
 def _pages_of_chats(desk: Desk, room: Room) -> None:
