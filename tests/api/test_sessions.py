@@ -151,3 +151,19 @@ def test_the_api_is_documented_whole(client: TestClient) -> None:
     assert page.headers["content-type"].startswith("text/html")
     assert "http://" not in page.text and "https://" not in page.text and "<script" not in page.text
     assert page.text.count("<details>") == len(operations)
+
+
+def test_a_session_is_deleted_if_its_id_is_given_twice(client: TestClient) -> None:
+    """With its branches; what is not confirmed, or not there, stays as it is."""
+    store = client.app.state.store  # type: ignore[attr-defined]  # it is a Starlette application
+    store.begin("sample~2")
+    refused = client.delete("/api/sessions/sample", params={"confirm": "simple"})
+    assert refused.status_code == 422 and "`confirm` is 'simple'" in refused.text
+    assert client.delete("/api/sessions/sample").status_code == 422
+    done = client.delete("/api/sessions/sample", params={"confirm": "sample"})
+    assert done.status_code == 200 and done.json()["deleted"] == ["sample", "sample~2"]
+    assert bad(client, 404, "sessions/sample")
+    assert client.delete("/api/sessions/sample", params={"confirm": "sample"}).status_code == 404
+    slashed = quote(SLASHED, safe="")
+    assert client.delete(f"/api/sessions/{slashed}", params={"confirm": SLASHED}).status_code == 200
+    assert good(client, "sessions")["total"] == 0

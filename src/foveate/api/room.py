@@ -110,7 +110,7 @@ class Room:
         is_endless = mode.endless if endless is None else endless
         # Before anything is opened: a chat that is not there yet must not begin with a mistake.
         wanted = place.folders.load(template).name if template is not None else mode.template
-        with self._alone(session_id), self._opened(session_id) as (chat, answering):
+        with self.alone(session_id), self._opened(session_id) as (chat, answering):
             place.switch(chat, answering, template=wanted if is_endless else None)
             if template is not None and not is_endless:
                 chat.session.note(Tagged(tags={TEMPLATE: wanted}))
@@ -203,7 +203,8 @@ class Room:
             yield chat, answering
 
     @contextmanager
-    def _alone(self, session_id: str) -> Generator[None, None, None]:
+    def alone(self, session_id: str) -> Generator[None, None, None]:
+        """Do something to a session while no chat is answered in it; refused if one is."""
         self._enter(session_id)
         try:
             yield

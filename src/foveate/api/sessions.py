@@ -9,20 +9,23 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query
 from starlette.responses import StreamingResponse
 
-from foveate.api.asking import Limit, MemoryHere, Offset, SessionId, StoreHere
+from foveate.api.asking import Limit, MemoryHere, Offset, RoomHere, SessionId, StoreHere
 from foveate.api.failures import answers
 from foveate.api.shapes import (
     CostsShape,
+    DeletedShape,
     DiagnosticShape,
     SessionDetailShape,
     SessionShape,
     SessionsShape,
 )
 from foveate.api.views import waiting_shape
+from foveate.errors import ConfigError
 from foveate.inspect import sessions as inspected
 from foveate.inspect.messages import count_roles_and_tools
 from foveate.inspect.sessions import SessionSummary, SortKey
 from foveate.session.transcript import Transcript
+from foveate.store.housekeeping import branches_of, delete
 from foveate.wire.tools import tool_names
 
 router = APIRouter(prefix="/sessions", tags=["Sessions"])
@@ -114,6 +117,24 @@ def one_session(store: StoreHere, memory: MemoryHere, session_id: SessionId) -> 
         diagnostics=len(state.diagnostics),
         waiting=waiting,
     )
+
+
+@last.delete("/{session_id:path}", summary="Delete a session for good", responses=answers(404, 409))
+def delete_session(
+    store: StoreHere,
+    room: RoomHere,
+    session_id: SessionId,
+    confirm: Annotated[str, Query(description="The id of the session once more: this cannot be undone.")],
+) -> DeletedShape:
+    """Delete a session and its branches: log, calls, search index, and what only they used."""
+    if confirm != session_id:
+        raise ConfigError(
+            f"`confirm` is {confirm!r}, and the session is {session_id!r}; give the same id if it is to be deleted"
+        )
+    infos = [store.session(session_id), *branches_of(store, session_id)]
+    with room.alone(session_id):
+        left = dict.fromkeys(note for info in infos for note in delete(store, info))
+    return DeletedShape(deleted=[info.session_id for info in infos], left=list(left))
 
 
 def session_shape(summary: SessionSummary) -> SessionShape:

@@ -122,6 +122,13 @@ class MessageWholeShape(MessageShape):
     waiting: Waits = None
 
 
+class DeletedShape(Shape):
+    """The sessions that are gone, branches included, and what could not be erased at this moment, in words."""
+
+    deleted: list[str]
+    left: list[str]
+
+
 class PinsShape(Shape):
     """The messages that every request shows verbatim."""
 
