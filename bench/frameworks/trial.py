@@ -48,14 +48,17 @@ class Adapter(Protocol):
 
 def main(adapter: Adapter) -> None:
     """Run all trials of an adapter and print what came of them; the first that fails ends the process."""
+    asyncio.run(_all(adapter))
     run_recipe(adapter.name)
+
+
+async def _all(adapter: Adapter) -> None:
     for trial in (_forty_calls, _streamed, _two_threads, _an_edit_and_a_retry, _a_restart):
         begun = time.perf_counter()
-        asyncio.run(trial(adapter))
+        await trial(adapter)
         seconds = round(time.perf_counter() - begun, 1)
-        print(
-            json.dumps({"framework": adapter.name, "trial": trial.__name__.strip("_"), "seconds": seconds}), flush=True
-        )
+        found = {"framework": adapter.name, "trial": trial.__name__.strip("_"), "seconds": seconds}
+        print(json.dumps(found), flush=True)
 
 
 def run_recipe(name: str) -> None:

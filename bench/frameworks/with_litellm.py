@@ -46,6 +46,7 @@ class LiteLLM:
         thread: str = "1",
         streamed: bool = False,
     ) -> Any:
+        litellm.logging_callback_manager._reset_all_callbacks()  # noqa: SLF001  one of a class stays otherwise
         litellm.callbacks = [budgeted] if budgeted is not None else []
         messages = list(history or [{"role": "system", "content": SYSTEM}])
         messages.append({"role": "user", "content": prompt})
