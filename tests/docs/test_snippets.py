@@ -50,6 +50,7 @@ NOT_RUN = {
     "uv run basedpyright": "a check of its own",
     "uv run lint-imports": "a check of its own",
     "make fuzz": "takes many minutes",
+    "make frameworks": "makes environments; tests run those that share one",
     "make attack": "takes hours; its tests run each class in a small size",
     "uv run python -m tests.attack": "takes minutes; its tests run each class in a small size",
     "git worktree add": "needs a clone with its history",

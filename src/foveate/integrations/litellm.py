@@ -49,6 +49,7 @@ class FoveateLogger(CustomLogger):
     def __init__(self, *, budget: Any = None, **options: Any) -> None:
         super().__init__()
         self.threads = Threads(budget=budget, **options)
+        self._is_durable = options.get("store") is not None
         # What was compiled, by the items that were sent for it, and by the id of the call.
         self._made: OrderedDict[str, Compiled] = OrderedDict()
         self._calls: OrderedDict[str, Compiled] = OrderedDict()
@@ -73,7 +74,11 @@ class FoveateLogger(CustomLogger):
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
         """Report what the provider counted, of streams too."""
-        await run_beside(self._report, kwargs, response_obj)
+        if self._is_durable:
+            await run_beside(self._report, kwargs, response_obj)
+        else:
+            # LiteLLM reports what is left when the interpreter ends, and no thread begins any more.
+            self._report(kwargs, response_obj)
 
     def log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
         """The same for calls outside of an event loop."""
