@@ -226,7 +226,10 @@ class Conversations:
         if mode == "compile" and can_reduce:
             options["budget"] = self._budget
             if self._recall_command and self._store is not None:
-                options["recall_command"] = f"foveate recall --store {shlex.quote(str(self._store))} {name}"
+                # The address of a server may have a password: there, the variable FOVEATE_STORE says it.
+                file = self._store.file
+                place = f"--store {shlex.quote(str(file))} " if file is not None else ""
+                options["recall_command"] = f"foveate recall {place}{name}"
         else:
             counter = counter_for(profile.name if profile is not None else None)
             cache = profile.cache if profile is not None else DEFAULT_RULES
