@@ -237,31 +237,16 @@ def install(agents: Sequence[Agent], folder: Path) -> None:
     wanted = {agent.name: _version_wanted(agent) for agent in agents}
     missing = [agent for agent in agents if installed_version(agent, folder) != wanted[agent.name]]
     for command in _install_commands(missing):
-        _install(command, folder)
+        ran = subprocess.run(  # noqa: S602  the commands of this file
+            command, cwd=folder, shell=True, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
+        )
+        if ran.returncode:
+            raise AgentError(f"`{command}` failed in {folder}: {ran.stderr[-500:]}")
     for agent in agents:
         found = installed_version(agent, folder)
         print(f"{agent.name} {found}")
         if found != wanted[agent.name]:
             raise AgentError(f"{agent.name} is {found} in {folder}, and {wanted[agent.name]} was asked for")
-
-
-def install_newest(agent: Agent, folder: Path) -> None:
-    """Install the newest version of an agent into a folder of its own.
-
-    Raises:
-        AgentError: if it cannot be installed.
-
-    """
-    command = agent.install.removesuffix(_version_wanted(agent)).removesuffix("==")
-    _install(f"{command}latest" if command.endswith("@") else command, folder)
-
-
-def _install(command: str, folder: Path) -> None:
-    ran = subprocess.run(  # noqa: S602  the commands of this file
-        command, cwd=folder, shell=True, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False
-    )
-    if ran.returncode:
-        raise AgentError(f"`{command}` failed in {folder}: {ran.stderr[-500:]}")
 
 
 def _install_commands(agents: Sequence[Agent]) -> list[str]:

@@ -211,14 +211,3 @@ def test_usage_is_passed_on_as_the_provider_counted_it(tmp_path: Path) -> None:
     with before_provider(answer, tmp_path / "s.db", mode="compile", budget=BUDGET) as (provider, _, client):
         told = ask(client, long_conversation(16)).json()
         assert told["usage"]["input_tokens"] == len(provider.received[0].body) // 4
-
-
-@pytest.mark.parametrize("recall_command", [True, False])
-def test_notes_name_the_command_only_if_that_was_switched_on(recall_command: bool, tmp_path: Path) -> None:
-    """To an agent that has a shell; with the store and the session, so that it works as it stands there."""
-    options: Json = {"mode": "compile", "budget": BUDGET, "recall_command": recall_command}
-    tool = {**TOOL, "name": "Bash"}
-    with before_provider(store=tmp_path / "s.db", **options) as (provider, _, client):
-        ask(client, long_conversation(20), tools=[tool])
-        told = json.dumps(sent(provider)["messages"])
-        assert (f"foveate recall --store {tmp_path / 's.db'} claude-code-s1" in told) is recall_command

@@ -55,9 +55,6 @@ Budget = Annotated[
 Patience = Annotated[
     float, typer.Option("--patience", metavar="SECONDS", help="How long a request waits to be compiled.")
 ]
-RecallCommand = Annotated[
-    bool, typer.Option("--recall-command", help="Let notes name `foveate recall` to agents that have a shell.")
-]
 SessionName = Annotated[str, typer.Argument(metavar="SESSION", help="As `foveate gateway status` names it.")]
 
 
@@ -71,7 +68,6 @@ def gateway_command(
     mode: ModeOption = "shadow",
     budget: Budget = None,
     patience: Patience = 0.2,
-    recall_command: RecallCommand = False,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -85,9 +81,7 @@ def gateway_command(
         # FastAPI takes longer to import than most commands take; `--help` must not wait for it.
         from foveate.api import Place
 
-        settings = settings_for(
-            mode, budget, patience, recall_command, anthropic=anthropic, openai=openai, gemini=gemini
-        )
+        settings = settings_for(mode, budget, patience, anthropic=anthropic, openai=openai, gemini=gemini)
         place = Place.found(store, system=system)
         with listening(HOST, port) as listener:
             app, gateway = app_with_pages(place, settings)
@@ -98,18 +92,14 @@ def gateway_command(
             run_server(app, listener, dates=False)
 
 
-def settings_for(
-    mode: str, budget: int | None, patience: float, recall_command: bool, **upstreams: str | None
-) -> GatewaySettings:
+def settings_for(mode: str, budget: int | None, patience: float, **upstreams: str | None) -> GatewaySettings:
     """The settings that options mean."""
     # Not on top: `--help` and other commands need not wait for it.
     from foveate.gateway import GatewaySettings, Upstreams
 
     given = {name: url for name, url in upstreams.items() if url}
     known: Any = mode
-    return GatewaySettings(
-        mode=known, budget=budget, patience=patience, upstreams=Upstreams(**given), recall_command=recall_command
-    )
+    return GatewaySettings(mode=known, budget=budget, patience=patience, upstreams=Upstreams(**given))
 
 
 def app_with_pages(place: Place, settings: GatewaySettings) -> tuple[FastAPI, Gateway]:
@@ -147,12 +137,7 @@ def gateway_over(store: Store | None, place: Place, settings: GatewaySettings) -
     except (OSError, ValueError) as error:
         say(f"no key can be kept in {folder} ({error}): after a restart sessions begin anew")
         secret = secrets.token_bytes(32)
-    try:
-        # Traced where OpenTelemetry is installed; without a provider of its own its spans go nowhere.
-        from foveate.integrations.otel import instrument
-    except ImportError:
-        return Gateway(settings, store, secret)
-    return Gateway(settings, store, secret, on_session=instrument)
+    return Gateway(settings, store, secret)
 
 
 def _print(gateway: Gateway, place: Place, address: str) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foveate.cli.gateway import HOST, Budget, ModeOption, RecallCommand, gateway_over, settings_for
+from foveate.cli.gateway import HOST, Budget, ModeOption, gateway_over, settings_for
 from foveate.cli.output import say
 from foveate.cli.phrases import count
 from foveate.cli.serve import listening
@@ -39,7 +39,6 @@ def run_command(
     command: Command,
     mode: ModeOption = "shadow",
     budget: Budget = None,
-    recall_command: RecallCommand = False,
     store: StorePlace = None,
     system: SystemPlace = None,
 ) -> None:
@@ -53,7 +52,6 @@ def run_command(
         # Not on top: `--help` and other commands need not wait for it.
         from foveate.api import Place
         from foveate.gateway.launching import Wish, agent_of, launch
-        from foveate.gateway.settings import PATIENCE
 
         agent = agent_of(command)
         if shutil.which(command[0]) is None:
@@ -62,9 +60,7 @@ def run_command(
             wish = Wish(command=tuple(command), environment=os.environ, folder=Path(folder))
             address = f"http://{HOST}:{listener.getsockname()[1]}/as/{agent}"
             started = launch(agent, wish, address)
-            settings = settings_for(
-                mode, budget, PATIENCE, recall_command, **{str(name): url for name, url in started.upstreams.items()}
-            )
+            settings = settings_for(mode, budget, 0.2, **{str(name): url for name, url in started.upstreams.items()})
             with _serving(Place.found(store, system=system), settings, listener) as gateway:
                 code = _run(started.command, {**os.environ, **started.environment})
         _tell(gateway, tuple(gateway.conversations.names))

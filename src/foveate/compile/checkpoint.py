@@ -27,11 +27,11 @@ from foveate.log.items import Item
 from foveate.log.messages import Message, ToolCall
 
 # Of the fold: raised when the same events give another timeline, so that older checkpoints are left aside.
-FOLD_VERSION: Final = 8
+FOLD_VERSION: Final = 9
 _PLAIN: Final = (
     "logged", "named", "calls", "reductions", "sent_messages", "sealed_messages", "shared", "shared_tokens",
     "declined", "growth", "looked_up", "input_count", "kept", "model_switched", "reframed", "recalled", "leading",
-    "newest_input", "first_input", "inputs", "stray_pins",
+    "newest_input", "newest_input_tokens", "first_input", "inputs", "stray_pins",
 )  # fmt: skip
 _CONTEXT: Final = ("session", "system", "forms", "tools", "response_format", "model", "turn", "step", "execution_id")
 # Results may still come for the newest calls.

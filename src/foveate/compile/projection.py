@@ -169,6 +169,8 @@ class Projection:
     selection: Selection | None = field(repr=False)
     leading: int
     newest_input: str | None
+    # As it was said.
+    newest_input_tokens: int
     first_input: str | None
     # Where the newest messages stand that have words of the user.
     inputs: tuple[int, ...] = field(repr=False)

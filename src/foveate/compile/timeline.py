@@ -112,6 +112,7 @@ class Timeline:
         self.selection: Selection | None = None
         self.leading = 0
         self.newest_input: str | None = None
+        self.newest_input_tokens = 0
         self.first_input: str | None = None
         self.inputs: tuple[int, ...] = ()
         self.memo = Memo()
@@ -163,6 +164,7 @@ class Timeline:
             selection=self.selection,
             leading=self.leading,
             newest_input=self.newest_input,
+            newest_input_tokens=self.newest_input_tokens,
             first_input=self.first_input,
             inputs=self.inputs,
             memo=self.memo,
@@ -282,7 +284,7 @@ class Timeline:
             self.pins.own()[message.id] = None
         self.mender.forget_left_out(_LEFT_OUT, self.pins.current)
         if message.role == "user" and message.id not in self.mender.left_out:
-            self.newest_input = message.id
+            self.newest_input, self.newest_input_tokens = message.id, tokens
             self.input_count += 1
             if self.first_input is None:
                 self.first_input = message.id

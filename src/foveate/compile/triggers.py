@@ -207,7 +207,7 @@ def owed_tokens(timeline: Projection) -> Owed:
     def tokens_of(places: Iterable[int | None]) -> int:
         return sum(timeline.count(timeline.log.message(place)) for place in places if place is not None)
 
-    return Owed(tokens_of(leading), tokens_of(pinned), tokens_of([newest]))
+    return Owed(tokens_of(leading), tokens_of(pinned), timeline.newest_input_tokens if newest is not None else 0)
 
 
 def low_mark(timeline: Projection, framing: Framing, limit: int, cache: CacheRules, policy: Policy, owed: Owed) -> int:

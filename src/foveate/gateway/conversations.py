@@ -7,7 +7,6 @@ the requests but not the log, so that recall reaches back.
 
 from __future__ import annotations
 
-import shlex
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
@@ -55,27 +54,14 @@ class Conversations:
         keys: makes the keys of items.
         budget: the most input tokens of a compiled request.
         mode_of: says what is done with a session.
-        recall_command: whether notes name `foveate recall` to agents that have a shell and no tool for it.
-        on_session: is told each session that is opened, such as to trace its compiles.
 
     """
 
-    def __init__(
-        self,
-        store: Store | None,
-        keys: ItemKeys,
-        *,
-        budget: int | None,
-        mode_of: ModeOf,
-        recall_command: bool = False,
-        on_session: Callable[[Session], None] | None = None,
-    ) -> None:
+    def __init__(self, store: Store | None, keys: ItemKeys, *, budget: int | None, mode_of: ModeOf) -> None:
         self._store = store
         self._keys = keys
         self._budget = budget
         self._mode_of = mode_of
-        self._recall_command = recall_command
-        self._on_session = on_session
         # Every session that a request was recorded in.
         self.names: dict[str, None] = {}
         self._branches: OrderedDict[str, list[Conversation]] = OrderedDict()
@@ -225,11 +211,6 @@ class Conversations:
         options: dict[str, Any] = {"model": profile} if profile is not None else {}
         if mode == "compile" and can_reduce:
             options["budget"] = self._budget
-            if self._recall_command and self._store is not None:
-                # The address of a server may have a password: there, the variable FOVEATE_STORE says it.
-                file = self._store.file
-                place = f"--store {shlex.quote(str(file))} " if file is not None else ""
-                options["recall_command"] = f"foveate recall {place}{name}"
         else:
             counter = counter_for(profile.name if profile is not None else None)
             cache = profile.cache if profile is not None else DEFAULT_RULES
@@ -241,8 +222,6 @@ class Conversations:
         else:
             session = Session(session_id=name, **options)
         self.names[name] = None
-        if self._on_session is not None:
-            self._on_session(session)
         one = Conversation(session, mode, self._keys)
         if mode == "shadow" and can_reduce:
             one.twin = Twin(self._budget, profile)

@@ -33,7 +33,6 @@ from foveate.gateway.protocols import provider_of
 from foveate.gateway.settings import OPENING, GatewaySettings, Mode
 from foveate.gateway.usage import UsageReader
 from foveate.session.observing import log_failure
-from foveate.session.session import Session
 from foveate.store import Store
 
 Result = TypeVar("Result")
@@ -89,31 +88,16 @@ class Gateway:
         settings: what it was asked to be.
         store: where sessions are kept; without one they are kept in memory.
         secret: what the keys of items are made with.
-        on_session: is told each session that is opened, such as to trace its compiles.
 
     """
 
-    def __init__(
-        self,
-        settings: GatewaySettings,
-        store: Store | None,
-        secret: bytes,
-        *,
-        on_session: Callable[[Session], None] | None = None,
-    ) -> None:
+    def __init__(self, settings: GatewaySettings, store: Store | None, secret: bytes) -> None:
         self.settings = settings
         # Sessions that somebody switched off or on by name.
         self.switched: dict[str, Mode] = {}
         self.seen: dict[str, int] = {"requests": 0, "recorded": 0, "fell back": 0, "retried shorter": 0}
         self._keys = ItemKeys(secret)
-        self.conversations = Conversations(
-            store,
-            self._keys,
-            budget=settings.budget,
-            mode_of=self.mode_of,
-            recall_command=settings.recall_command,
-            on_session=on_session,
-        )
+        self.conversations = Conversations(store, self._keys, budget=settings.budget, mode_of=self.mode_of)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="gateway")
         self._locks: dict[str, asyncio.Lock] = {}
         self._beside: set[asyncio.Task[Any]] = set()

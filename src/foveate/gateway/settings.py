@@ -57,7 +57,6 @@ class GatewaySettings:
         patience: seconds that a request waits for its compiled view.
         silence: seconds after which a silent stream gets a comment.
         upstreams: where requests go.
-        recall_command: whether notes name `foveate recall` to agents that have a shell and no tool for it.
 
     """
 
@@ -66,7 +65,6 @@ class GatewaySettings:
     patience: float = PATIENCE
     silence: float = SILENCE
     upstreams: Upstreams = field(default_factory=Upstreams)
-    recall_command: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

@@ -19,10 +19,6 @@ def instrument(session: Session, tracer: trace.Tracer | None = None) -> None:
     def around(watched: Session) -> Generator[Callable[[CompiledContext], None], None, None]:
         with chosen.start_as_current_span("foveate.compile") as span:
             span.set_attribute("foveate.session", watched.id)
-            # By the conventions for generative AI.
-            span.set_attribute("gen_ai.conversation.id", watched.id)
-            if watched.context.model is not None:
-                span.set_attribute("gen_ai.request.model", watched.context.model)
             yield lambda view: _describe(span, view)
 
     session.around_compile(around)
@@ -32,7 +28,6 @@ def _describe(span: trace.Span, view: CompiledContext) -> None:
     span.set_attribute("foveate.call", view.number)
     span.set_attribute("foveate.strategy", view.strategy)
     span.set_attribute("foveate.tokens", view.tokens)
-    span.set_attribute("foveate.tokens_before", view.framing.tokens + view.projection.tokens_of(view.before))
     span.set_attribute("foveate.predicted_cached", view.predicted_cached)
     if view.budget is not None:
         span.set_attribute("foveate.budget", view.budget.limit)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
-from foveate.budget.profiles import ModelProfile, known_profile
+from foveate.budget.profiles import CacheRules, ModelProfile, known_profile
 from foveate.budget.tokens import TokenCounter
 from foveate.compile.compiled import CompiledContext
 from foveate.compile.projection import Projection, numbered
@@ -310,7 +311,7 @@ def call_record(view: CompiledContext, found: Looked, beside: Beside, recipe: Re
         fates=dict(view.fates),
         override=view.state.override,
         selected=view.state.override is not None and beside.override is None,
-        cache=CacheTerms(**asdict(view.cache)),
+        cache=_cache_terms(view.cache),
         marks=view.breakpoints,
         proposed=len(found) + len(view.proposed),
         trigger=decision.trigger if decision is not None else None,
@@ -323,6 +324,11 @@ def call_record(view: CompiledContext, found: Looked, beside: Beside, recipe: Re
         asked=view.asked,
         wire=view.wire,
     )
+
+
+@lru_cache
+def _cache_terms(rules: CacheRules) -> CacheTerms:
+    return CacheTerms(**asdict(rules))
 
 
 def known(context: AgentContext, timeline: Projection, message_id: str) -> Message:

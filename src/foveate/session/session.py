@@ -298,7 +298,7 @@ class Session(WritableSession):
         self._writer.offer(view.prefix)
         place = self._writer.place
         self._writer.save(self._means.counter)
-        return replace(view, recorded_in=place)
+        return view if place is None else replace(view, recorded_in=place)
 
     def _between_turns(self, now: float | None) -> CompiledContext | None:
         """The request if it were reduced now, between two turns; None if that is not due."""

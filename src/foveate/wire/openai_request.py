@@ -18,6 +18,7 @@ from foveate.wire.attachments import data_uri, fetched, file_name, held, left_ou
 from foveate.wire.data_uri import is_base64, kind_of
 from foveate.wire.fields import plainest
 from foveate.wire.format import Request, opening_of_nothing
+from foveate.wire.memo import MadeOfMessage
 from foveate.wire.names import OPENAI_IDS, OPENAI_NAMES, Spelling, fitting, spelling
 from foveate.wire.opaque import without_alien
 from foveate.wire.openai_blocks import FORMAT, SOUNDS, is_refusal
@@ -49,7 +50,7 @@ Block = dict[str, Any]
 
 def lower(request: Request) -> list[dict[str, Any]]:
     """The messages of a request, system prompt first; tools and response format are sent beside them."""
-    return [_without_vendors(raw) for raw in _lowered(request, vendors=False)]
+    return [raw if as_it_came else _without_vendors(raw) for raw, as_it_came in _lowered(request, vendors=False)]
 
 
 def lower_compatible(request: Request) -> list[dict[str, Any]]:
@@ -98,20 +99,30 @@ def _legacy_exchanges(messages: list[Message], *, vendors: bool) -> frozenset[st
 
 def _original(message: Message, spelled: Spelling, legacy: frozenset[str], *, vendors: bool) -> dict[str, Any] | None:
     """A message as it came, with the ids and names to send; None if it came from elsewhere or would be refused."""
-    if not is_original(message):
-        return None
-    raw = {key: value for key, value in encode(message).items() if key != "id"}
-    if not is_acceptable(raw, vendors=vendors):
+    raw = _as_it_came(message)[vendors]
+    if raw is None:
         return None
     if is_legacy(message):
         ids = [call.id for call in message.calls] if message.result is None else [message.result.call_id]
         return raw if legacy.issuperset(ids) else None
     if message.result is not None:
-        raw["tool_call_id"] = spelled.ids[message.result.call_id]
-    elif message.calls:
+        return {**raw, "tool_call_id": spelled.ids[message.result.call_id]}
+    if message.calls:
         called = zip(message.calls, raw["tool_calls"], strict=True)
-        raw["tool_calls"] = [_respelled(call, made, spelled) for call, made in called]
+        return {**raw, "tool_calls": [_respelled(call, made, spelled) for call, made in called]}
     return raw
+
+
+@MadeOfMessage
+def _as_it_came(message: Message) -> tuple[Block | None, Block | None]:
+    """A message as it came, without the fields of other servers and with them; None where it would be refused."""
+    if not is_original(message):
+        return None, None
+    raw = {key: value for key, value in encode(message).items() if key != "id"}
+    return (
+        _only_openai(raw) if is_acceptable(raw, vendors=False) else None,
+        raw if is_acceptable(raw, vendors=True) else None,
+    )
 
 
 def _respelled(call: ToolCall, raw: Block, spelled: Spelling) -> Block:
@@ -216,15 +227,20 @@ def is_readable(block: Mapping[str, Any]) -> bool:
             return False
 
 
-def _without_vendors(sent: tuple[dict[str, Any], bool]) -> dict[str, Any]:
+def _without_vendors(raw: Block) -> Block:
+    """A message that is written anew, without the fields of other servers."""
+    plain = _only_openai(raw)
+    if isinstance(plain.get("content"), list):
+        plain["content"] = plainest(plain["content"])
+    return plain
+
+
+def _only_openai(raw: Block) -> Block:
     """A message without the fields of other servers, in itself, its blocks and its calls."""
-    raw, as_it_came = sent
     plain = {key: value for key, value in raw.items() if key not in VENDORS}
     for key in ("content", "tool_calls"):
         if isinstance(plain.get(key), list):
             plain[key] = [{name: one[name] for name in one if name not in VENDORS} for one in plain[key]]
-    if isinstance(plain.get("content"), list) and not as_it_came:
-        plain["content"] = plainest(plain["content"])
     return plain
 
 

@@ -35,7 +35,7 @@ from foveate.compile.facts.shell_actions import shell_actions
 from foveate.compile.facts.shell_words import command_of, join_path
 from foveate.compile.facts.tool_actions import tool_actions
 from foveate.compile.facts.tool_output import Output, parse_output
-from foveate.compile.facts.word_set import word_set
+from foveate.compile.facts.word_set import has_any, word_set
 from foveate.log.messages import Message, ToolCall
 from foveate.log.semantics import parsed_arguments, recorded_semantics
 
@@ -66,6 +66,10 @@ _FAILED: Final = re.compile(
     r"has not been read yet|\b(?:0|zero) occurrences|multiple occurrences|\"success\":false",
     re.IGNORECASE,
 )
+_FAILED_WORDS: Final = (
+    "error", "fail", "no change", "not found", "no match", "did not", "could not", "not been read", "occurrences",
+    '"success":false',
+)  # fmt: skip
 _SUCCEEDED: Final = re.compile(
     r"\b(?:updated|edited|created|written|wrote|applied|replaced|modified|overwrote|overwritten|saved|inserted|success\w*|"
     r"deleted|moved|done)\b",
@@ -214,7 +218,7 @@ class CodeState:
         self, call: ToolCall, arguments: dict[str, Any], output: Output, message: Message, order: int
     ) -> None:
         failed = message.meta.outcome in ("error", "interrupted") or (output.exit_code or 0) != 0
-        failed = failed or _FAILED.search(output.text[:_HEAD]) is not None
+        failed = failed or _says_failed(output.text[:_HEAD])
         if call.name == "write_stdin":
             self._take_input(arguments, output, message, order)
             return
@@ -354,6 +358,11 @@ class CodeState:
             return joined
         ending = [one for one in known if one.endswith("/" + path)]
         return ending[0] if len(ending) == 1 else joined if not ending else None
+
+
+def _says_failed(head: str) -> bool:
+    # The words first: to look for these takes a tenth of the time.
+    return has_any(head.lower(), _FAILED_WORDS) and _FAILED.search(head) is not None
 
 
 def path_of(action: Action) -> str:

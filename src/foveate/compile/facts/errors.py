@@ -78,7 +78,11 @@ class PendingCall:
 
     call: ToolCall
     access: Access | None
-    paths: tuple[str, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that it touches, as far as its tool is known."""
+        return _paths_of(self.call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +126,15 @@ class OpenErrors:
         """Take one recorded message; whether errors may be others now."""
         if message.role == "assistant":
             for call in message.calls:
-                self._calls[call.id] = PendingCall(call=call, access=_access(call, message), paths=_paths_of(call))
+                self._calls[call.id] = PendingCall(call=call, access=_access(call, message))
             for call_id in list(self._calls)[: max(0, len(self._calls) - _MAX_CALLS)]:
                 del self._calls[call_id]
         elif message.role == "tool" and message.result is not None:
             known = self._calls.pop(message.result.call_id, None)
             if known is not None:
+                before = list(self._open)
                 self._take(message, order, known)
-                return True
+                return before != self._open
         return False
 
     def resolve(self, message_id: str, order: int) -> None:
@@ -186,7 +191,7 @@ class OpenErrors:
             # A tool that no table knows acts on something else than files: that it refused is an error.
             harmless = access is not None or is_file_tool(call.name)
             self._take_refusal(message, order, known, _subject(arguments), miss=harmless)
-        elif message.meta.outcome in (None, "ok"):
+        elif message.meta.outcome in (None, "ok") and self._open:
             self._close_refusals(call.name, known.paths, _subject(arguments), message, order)
 
     def _take_rest(self, message: Message, order: int, call: ToolCall, process: str) -> None:
@@ -202,6 +207,8 @@ class OpenErrors:
         self._take_outcome(ran, judged(ran.command, text + output.text, output.exit_code), message, order)
 
     def _take_outcome(self, ran: RanCommand, outcome: CommandOutcome, message: Message, order: int) -> None:
+        if outcome.kind != "failed" and not self._open:
+            return
         scopes = check_scopes(ran.command, ran.folder)
         self._close_removed(ran.command, ran.folder, message, order)
         # Not all tools say how a command ended; then a text that speaks of no failure is what there is to go by.

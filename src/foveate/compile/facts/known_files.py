@@ -48,9 +48,10 @@ class FileChange:
 @dataclass(slots=True)
 class _File:
     spans: Spans
-    touched: int = 0
     # As of when spans were right at the last moment that a tool compared the file with what it had seen of it.
     compared: int | None = None
+    # How many lines it had when it was last counted.
+    lines: int = 0
 
 
 class KnownFiles:
@@ -63,6 +64,9 @@ class KnownFiles:
         self.commanded = -1
         self.spoken = -1
         self.now = 0
+        # Lines of all files, as last counted, and the one file that may have others since.
+        self._lines = 0
+        self._touched: _File | None = None
 
     @property
     def doubted(self) -> int:
@@ -159,13 +163,26 @@ class KnownFiles:
                 yield other
 
     def _file(self, path: str) -> _File:
+        self._count_touched()
         file = self.files.pop(path, None) or _File(Spans())
         self.files[path] = file
-        file.touched = self.now
-        while len(self.files) > MAX_FILES or (
-            len(self.files) > 1 and sum(one.spans.size for one in self.files.values()) > _MAX_LINES
-        ):
-            del self.files[next(iter(self.files))]
+        while len(self.files) > MAX_FILES or (len(self.files) > 1 and self._lines > _MAX_LINES):
+            self._remove(next(iter(self.files)))
+        self._touched = file
+        return file
+
+    def _count_touched(self) -> None:
+        """Count the lines of the file that was last worked on, so that no file is counted again and again."""
+        if self._touched is not None:
+            size = self._touched.spans.size
+            self._lines += size - self._touched.lines
+            self._touched.lines = size
+            self._touched = None
+
+    def _remove(self, path: str) -> _File:
+        self._count_touched()
+        file = self.files.pop(path)
+        self._lines -= file.lines
         return file
 
     def _written(self, path: str) -> _File:
@@ -246,14 +263,18 @@ class KnownFiles:
         for other in list(self.same_file(path)):
             self.files[other].spans.doubt(self.now)
         for name in [name for name in self.files if name == path or name.startswith(path + "/")]:
-            del self.files[name]
+            self._remove(name)
             self._changed(name, "deleted", source, order)
         self._changed(path, "deleted", source, order)
 
     def _move(self, path: str, target: str, source: str, order: int) -> None:
         self._doubt(target)
         for name in [name for name in self.files if name == path or name.startswith(path + "/")]:
-            self.files[target + name[len(path) :]] = self.files.pop(name)
+            moved, place = self.files.pop(name), target + name[len(path) :]
+            if place in self.files:
+                self._count_touched()
+                self._lines -= self.files[place].lines
+            self.files[place] = moved
         self._changed(path, "renamed", source, order, target)
 
     def _confirm(self, path: str) -> None:

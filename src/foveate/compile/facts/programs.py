@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from foveate.compile.facts.word_set import word_set
+
+# Paths whose kind is remembered: every run of a program asks it of every known file.
+_REMEMBERED: Final = 4_096
 
 
 class Reach(Enum):
@@ -149,6 +153,7 @@ _WRITING_CODE: Final = re.compile(
 )
 
 
+@lru_cache(_REMEMBERED)
 def is_generated(path: str) -> bool:
     """Whether a path is of the kind that builds and test runs write."""
     return _GENERATED.search(path) is not None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from foveate.compile.facts.word_set import has_any
 
 # A failing run may print more than anybody reads; what counts is at its end, and first errors at its beginning.
 _HEAD_LINES: Final = 400
@@ -111,9 +113,10 @@ _WORDS: Final = re.compile(
 def summaries_in(text: str) -> tuple[Summary, ...]:
     """What tools say of their runs in an output, in order."""
     lines = _looked_at(text)
-    found = [summary for line in lines if (summary := _summary_of(line)) is not None]
-    found += _go_summaries(lines)
-    found += _unittest_summary(lines)
+    possible = [one for one in _SUMMARIES.items() if has_any(text, one[0])]
+    found = [summary for line in lines if (summary := _summary_of(line, possible)) is not None] if possible else []
+    found += _go_summaries(lines) if has_any(text, ("ok", "FAIL")) else ()
+    found += _unittest_summary(lines) if "Ran " in text else ()
     return tuple(found)
 
 
@@ -153,10 +156,10 @@ def _looked_at(text: str) -> list[str]:
     return lines
 
 
-def _summary_of(line: str) -> Summary | None:
-    for words, made in _SUMMARIES.items():
-        if any(word in line for word in words):
-            summary = made(line)
+def _summary_of(line: str, possible: Iterable[tuple[_Words, _Parser]]) -> Summary | None:
+    for words, parsed in possible:
+        if has_any(line, words):
+            summary = parsed(line)
             if summary is not None:
                 return summary
     return None
@@ -234,7 +237,9 @@ def _task(line: str) -> Summary | None:
     return Summary("task", failed=True, text=line.strip()[:200]) if _TASK_FAILED.match(line.strip()) else None
 
 
-_SUMMARIES: Final[Mapping[tuple[str, ...], Callable[[str], Summary | None]]] = {
+_Words = tuple[str, ...]
+_Parser = Callable[[str], Summary | None]
+_SUMMARIES: Final[Mapping[_Words, _Parser]] = {
     (" in ",): _pytest,
     ("Tests",): _counted,
     (" passing", " failing"): _mocha,

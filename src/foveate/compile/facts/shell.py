@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from foveate.compile.facts.word_set import word_set
 
 MAX_COMMAND: Final = 200_000
+# An open error, what a command did and how it ended are each read from the same command line.
+_REMEMBERED: Final = 1_024
 _MAX_DEPTH: Final = 8
 _BLANK: Final = re.compile(r"(?:[ \t\r]|\\\n)+")
 _PLAIN: Final = re.compile(r"""[^\s"'`$\\|;&<>()]+""")
@@ -68,6 +71,7 @@ class Command:
         return tuple(word.text for word in self.words)
 
 
+@lru_cache(_REMEMBERED)
 def parse_command_line(text: str) -> tuple[Command, ...] | None:
     """The simple commands of a command line in order; None where it is too long or not understood.
 

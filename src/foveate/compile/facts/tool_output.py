@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
+from foveate.compile.facts.word_set import has_any
 from foveate.log.messages import Message
 
 _CODEX_HEAD: Final = re.compile(r"(?:Chunk ID|Wall time|Exit code|Command): ")
@@ -20,6 +22,8 @@ _RUNNING: Final = re.compile(
     r"^Background PIDs: (\d{1,12})",
     re.MULTILINE,
 )
+_EXIT_WORDS: Final = ("code", "Code")
+_RUNNING_WORDS: Final = ("Process running", "ackground")
 _REMINDER: Final = re.compile(r"<system-reminder>")
 _CUT: Final = re.compile(
     r"\d{1,9} (?:lines|characters|chars|tokens|bytes)\b[^\n]{0,20}\b(?:truncated|omitted|elided)|"
@@ -37,10 +41,17 @@ _TRAILER: Final = re.compile(
     r"\nError: [^\n]*\nExit Code: |\n?\[Python Interpreter:[^\n]*|\n?\[The command completed with exit code[^\n]*|"
     r"\n?\[Current working directory:[^\n]*|\n?\[Command finished with exit code[^\n]*"
 )
+_TRAILER_WORDS: Final = (
+    "(Open file: ", "(Current", "bash-$", "[Jupyter", "\nError: ", "[Python",
+    "[The command", "[Current", "[Command",
+)  # fmt: skip
+_FOLDER_WORDS: Final = ("Current ",)
 _FOLDER: Final = re.compile(
     r"\((?:Current directory): ([^\n]{1,400})\)|\[Current working directory: ([^\n\]]{1,400})\]"
 )
 _SHORTEST_RUN: Final = 1
+# Each output is read several times in a row: by what follows errors, files and answers.
+_REMEMBERED: Final = 32
 _MAX_HEAD: Final = 2_000
 _TAIL: Final = 600
 
@@ -67,12 +78,14 @@ def read_output(message: Message) -> Output:
     return parse_output(message.text)
 
 
+@lru_cache(_REMEMBERED)
 def parse_output(text: str) -> Output:
     """The output in the text of a tool result."""
     exit_code: int | None = None
     verbatim, keeps_folder = False, True
-    running = _RUNNING.search(text[:_MAX_HEAD])
-    folder = _FOLDER.search(text[-_TAIL:])
+    head, tail = text[:_MAX_HEAD], text[-_TAIL:]
+    running = _search(_RUNNING, _RUNNING_WORDS, head)
+    folder = _search(_FOLDER, _FOLDER_WORDS, tail)
     if text.startswith('{"output"'):
         wrapped = _json_object(text)
         if wrapped is not None and isinstance(wrapped.get("output"), str):
@@ -87,7 +100,7 @@ def parse_output(text: str) -> Output:
                 keeps_folder=False,
             )
     if _CODEX_HEAD.match(text) is not None:
-        head, found, body = text[:_MAX_HEAD].partition("Output:\n")
+        head, found, _ = head.partition("Output:\n")
         if found:
             exit_code = _code(head)
             text, verbatim, keeps_folder = text[len(head) + len(found) :], True, False
@@ -96,13 +109,13 @@ def parse_output(text: str) -> Output:
         text, keeps_folder = _tagged_output(text), False
         verbatim = True
     else:
-        exit_code = _code(text[:80]) if text.startswith(("Exit code", "Error: Exit code")) else _code(text[-_TAIL:])
+        exit_code = _code(text[:80]) if text.startswith(("Exit code", "Error: Exit code")) else _code(tail)
     begin = text.find("<system-reminder>", max(0, len(text) - 20_000))
     if begin >= 0 and (begin == 0 or text[begin - 1] == "\n"):
         text = text[:begin].rstrip("\n")
-    trailer = _TRAILER.search(text, max(0, len(text) - _TAIL))
+    trailer = _search(_TRAILER, _TRAILER_WORDS, text[-_TAIL:])
     if trailer is not None:
-        text = text[: trailer.start()]
+        text = text[: max(0, len(text) - _TAIL) + trailer.start()]
     return Output(
         text=text,
         exit_code=exit_code,
@@ -123,7 +136,7 @@ def _json_object(text: str) -> dict[str, Any] | None:
 
 
 def _code(text: str) -> int | None:
-    found = _EXIT.search(text)
+    found = _search(_EXIT, _EXIT_WORDS, text)
     return int(found.group(1)) if found is not None else None
 
 
@@ -137,9 +150,15 @@ def _tagged_output(text: str) -> str:
 
 
 def _is_cut(text: str) -> bool:
-    # Most outputs have none of the words: looking for these first takes a tenth of the time.
-    lowered = text.lower()
-    return any(word in lowered for word in _CUT_WORDS) and _CUT.search(text) is not None
+    return has_any(text.lower(), _CUT_WORDS) and _CUT.search(text) is not None
+
+
+def _search(pattern: re.Pattern[str], words: tuple[str, ...], text: str) -> re.Match[str] | None:
+    """What a pattern finds in a text, looked for only where the text has one of the words that it cannot be without.
+
+    Most outputs have none of them, and to look for words takes a tenth of the time.
+    """
+    return pattern.search(text) if has_any(text, words) else None
 
 
 def numbered_runs(text: str, *, altered: bool = False) -> list[tuple[int, tuple[str, ...]]]:

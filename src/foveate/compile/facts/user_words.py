@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from foveate.compile.facts.harness import HarnessText, part_text, program_text, reminders_in
@@ -24,6 +25,8 @@ _MAX_MESSAGE: Final = 8_000
 _MAX_ALL: Final = 200_000
 _MAX_MESSAGES: Final = 1_000
 _LEAST_KEPT: Final = 400
+# What was said is chosen from anew whenever a story is written.
+_REMEMBERED: Final = 512
 _MAX_KINDS: Final = 64
 _SHORT_CODE: Final = 400
 _PASTED: Final = 6
@@ -118,7 +121,7 @@ class UserWords:
         for one, draft in zip(self.said, drafts, strict=True):
             # What is in force is the newest message, and what was refused.
             if one.refusal or one is self.said[-1]:
-                draft.ranks = [0 if rank < _PASTED else rank for rank in draft.ranks]
+                draft.ranks = tuple(0 if rank < _PASTED else rank for rank in draft.ranks)
         _fill(drafts, room, measure, label)
         return tuple((one, draft.joined()) for one, draft in zip(self.said, drafts, strict=True) if draft.shown)
 
@@ -254,8 +257,7 @@ class _Draft:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.units = units_of(text)
-        self.ranks = _ranks(text, self.units)
+        self.units, self.ranks = _ranked(text)
         self.shown: dict[int, str] = {}
 
     def joined(self) -> str:
@@ -305,6 +307,13 @@ def _choices(drafts: Sequence[_Draft]) -> Iterator[tuple[int, int, int]]:
             yield _REPEATED if plain in said else draft.ranks[index], -number, index
             if plain:
                 said.add(plain)
+
+
+@lru_cache(_REMEMBERED)
+def _ranked(text: str) -> tuple[tuple[Unit, ...], tuple[int, ...]]:
+    """The units of a text, each with its rank."""
+    units = units_of(text)
+    return units, tuple(_ranks(text, units))
 
 
 def _ranks(text: str, units: Sequence[Unit]) -> list[int]:

@@ -16,6 +16,7 @@ from foveate.log.semantics import argument_texts
 _WORD: Final = re.compile(r"[^\W\d]\w{2,}")
 # What follows a path in tracebacks, compiler messages and searches.
 _PLACE: Final = re.compile(r"([\w.-]{1,120}\.\w{1,8}):(\d{1,6})\b")
+_NUMBERED: Final = re.compile(r"\w:\d")
 _FILE: Final = re.compile(r"[\w-]{1,120}(?:\.[\w-]{1,40}){0,3}\.\w{1,8}\b")
 _QUOTED: Final = re.compile(r"`([^`\n]{2,120})`")
 _NAME: Final = 4.0
@@ -44,7 +45,7 @@ class Interest:
 
     def names_in(self, text: str) -> set[str]:
         """The names of interest in a text."""
-        return {word for word in _WORD.findall(text) if word in self.weights}
+        return self.weights.keys() & _WORD.findall(text)
 
     def in_file(self, path: str) -> float:
         """How much a file is in use, by its name."""
@@ -107,5 +108,10 @@ def _named(message: Message) -> dict[str, float]:
 
 
 def _places(message: Message) -> Iterable[tuple[str, int]]:
-    for path, line in _PLACE.findall(message.text[-_MAX_TEXT:]):
-        yield path, int(line)
+    text = message.text[-_MAX_TEXT:]
+    if _NUMBERED.search(text) is None:
+        return
+    for line in text.split("\n"):
+        # A long line without any takes a while to look through.
+        if _NUMBERED.search(line) is not None:
+            yield from ((path, int(number)) for path, number in _PLACE.findall(line))

@@ -144,8 +144,10 @@ def _weight_of(one: Output) -> float:
 
 
 def _factor(one: _Source, block: Block) -> float:
+    if not one.path:
+        return one.weight
     imports = sum(_IMPORT.match(line) is not None for line in block.lines)
-    return 0.0 if one.path and imports > len(block.lines) // 2 else one.weight
+    return 0.0 if imports > len(block.lines) // 2 else one.weight
 
 
 def _bonus(one: _Source, block: Block) -> float:
@@ -175,8 +177,15 @@ def _visible_lines(shown: Sequence[Item]) -> set[str]:
 
 
 def _is_visible(block: Block, visible: set[str]) -> bool:
-    wanted = [bare for line in block.lines if len(bare := _bare(line)) > _LEAST_LINES]
-    return bool(wanted) and sum(line in visible for line in wanted) > _MOSTLY * len(wanted)
+    """Whether most lines of a block are shown; no further line is looked at once too many are not."""
+    hits = misses = 0
+    for line in block.lines:
+        bare = _bare(line)
+        if len(bare) > _LEAST_LINES:
+            hits, misses = (hits + 1, misses) if bare in visible else (hits, misses + 1)
+            if misses > (1 - _MOSTLY) * len(block.lines):
+                return False
+    return hits > _MOSTLY * (hits + misses)
 
 
 def _is_worth_a_label(block: Block) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,8 +53,8 @@ class Work:
     lists: tuple[PlanList, ...]
     answers: tuple[Answer, ...]
     outputs: tuple[Output, ...]
-    # What was done, by the message with the call and the call's id.
-    deeds: Mapping[tuple[str, str], Sequence[Deed]]
+    # What was done, by the message with the call and the call's id; a story adds what nobody asked for before.
+    deeds: dict[tuple[str, str], Sequence[Deed]]
 
 
 class RecentWork:
@@ -93,7 +93,7 @@ class RecentWork:
             lists=(*tracker_lists(code), *self._plans.plans().lists),
             answers=self._answers.answers().answers,
             outputs=tuple(self._outputs.values()),
-            deeds=self._deeds,
+            deeds=self._deeds.copy(),
         )
 
     def _take_output(self, message: Message, order: int, deeds: Sequence[Deed]) -> None:

@@ -17,7 +17,7 @@ from foveate.compile.note.deeds import Deed, deeds_of, short_path, told
 from foveate.compile.note.recent import Work
 from foveate.compile.passes.digest import fitting, head_of
 from foveate.log.items import Line, LineKind
-from foveate.log.messages import Message, Text, speaker_of
+from foveate.log.messages import Message, Text, ToolCall, speaker_of
 from foveate.log.quoting import quote_claim
 from foveate.recall.readable import readable
 
@@ -80,10 +80,18 @@ def story_lines(run: Iterable[Group], work: Work, ctx: PassContext, *, at_length
                 _shortened(deed, at_length=at_length)
                 for call in calls
                 if not message.meta.plan
-                for deed in work.deeds.get((message.id, call.id)) or deeds_of(call, message, results.get(call.id))
+                for deed in _deeds(call, message, results.get(call.id), work)
             ]
             done.append((message, head.order, deeds))
     yield from _told(done)
+
+
+def _deeds(call: ToolCall, message: Message, result: Message | None, work: Work) -> Sequence[Deed]:
+    found = work.deeds.get((message.id, call.id))
+    if found is None:
+        # Several drafts of a story are made of the same exchanges.
+        found = work.deeds[message.id, call.id] = deeds_of(call, message, result)
+    return found
 
 
 def _shortened(deed: Deed, *, at_length: bool) -> Deed:
