@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -98,7 +99,10 @@ def test_chats_and_functions_that_the_library_calls_itself() -> None:
 
 
 # The library's own, of how it uses another one.
-@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
+OTHERS_WARNING = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
+
+
+@OTHERS_WARNING
 def test_the_async_half_does_the_same() -> None:
     async def run(address: str) -> int:
         client = foveate.wrap(client_of(address), budget=BUDGET)
@@ -116,3 +120,48 @@ def test_the_async_half_does_the_same() -> None:
 
     with provider() as running:
         assert asyncio.run(run(running.address)) == CALLS
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        types.GenerateContentConfig(cached_content="cachedContents/1"),
+        types.GenerateContentConfig(http_options=types.HttpOptions(extra_body={"contents": []})),
+        {"http_options": {"extra_body": {"tools": []}}},
+    ],
+    ids=["cached", "extra", "plain"],
+)
+def test_what_no_budget_would_count_is_refused(config: Any) -> None:
+    client = foveate.wrap(client_of("http://127.0.0.1:9"), budget=BUDGET)
+    with pytest.raises(foveate.ConfigError, match="no budget"):
+        client.models.generate_content(model=MODEL, contents="Hello.", config=config)
+
+
+def test_a_stream_left_early_is_reported() -> None:
+    with provider(calls=0) as running:
+        client = foveate.wrap(client_of(running.address), budget=BUDGET)
+        chunks = client.models.generate_content_stream(model=MODEL, contents="Hello.")
+        next(chunks)
+        chunks.close()
+        session = foveate.threads_of(client).session()
+    assert [type(event.body).__name__ for event in session.events][-1] == "UsageReported"
+
+
+@OTHERS_WARNING
+def test_a_client_outlives_those_that_were_wrapped_around_it() -> None:
+    async def ask(client: genai.Client) -> str | None:
+        wrapped = foveate.wrap(client, budget=BUDGET)
+        await wrapped.aio.models.generate_content(model=MODEL, contents="Hello.")
+        del wrapped
+        gc.collect()
+        await asyncio.sleep(0)
+        answer = await client.aio.models.generate_content(model=MODEL, contents="Hello.")
+        await client.aio.aclose()
+        return answer.text
+
+    with provider(calls=0) as running:
+        client = client_of(running.address)
+        foveate.wrap(client, budget=BUDGET).models.generate_content(model=MODEL, contents="Hello.")
+        gc.collect()
+        assert client.models.generate_content(model=MODEL, contents="Hello.").text
+        assert asyncio.run(ask(client))

@@ -192,6 +192,51 @@ def test_usage_is_reported() -> None:
     assert reported == [tokens(one) for one in running.requests]
 
 
+def test_instructions_alone_are_within_the_budget() -> None:
+    with provider(calls=0) as running:
+        client = client_of(running.address)
+        short = [{"role": "system", "content": SYSTEM}, {"role": "developer", "content": "Say hello."}]
+        client.chat.completions.create(model="gpt-5", messages=short)
+        with pytest.raises(foveate.BudgetError):
+            client.chat.completions.create(model="gpt-5", messages=[{"role": "system", "content": "word " * 20_000}])
+    assert [body["messages"] for body in bodies(running)] == [short]
+
+
+def test_what_stands_in_extra_body_is_compiled_too() -> None:
+    """The library sends it in place of arguments, so it counts, and is refused where they would be."""
+    with provider(calls=0) as running:
+        client = client_of(running.address)
+        long = {"messages": [{"role": "user", "content": f"{at} " + "word " * 2_000} for at in range(20)], "top_k": 3}
+        client.chat.completions.create(
+            model="gpt-5", messages=begun(), seed=7, extra_body={**long, "seed": openai.Omit()}
+        )
+        tools = [{"type": "function", "function": {"name": "x", "description": "word " * 20_000}}]
+        with pytest.raises(foveate.BudgetError, match="tools"):
+            client.chat.completions.create(model="gpt-5", messages=begun(), extra_body={"tools": tools})
+        with pytest.raises(foveate.ConfigError, match="previous_response_id"):
+            client.responses.create(model="gpt-5", input="Hello.", extra_body={"previous_response_id": "resp_1"})
+    (sent,) = bodies(running)
+    assert sent["messages"][-1] == long["messages"][-1]
+    assert sent["top_k"] == 3
+    assert "seed" not in sent
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"previous_response_id": "resp_1"},
+        {"conversation": "conv_1"},
+        {"prompt": {"id": "pmpt_1"}},
+        {"input": [{"type": "item_reference", "id": "msg_1"}]},
+    ],
+    ids=lambda one: next(iter(one)),
+)
+def test_what_the_provider_keeps_is_refused(elsewhere: Any) -> None:
+    client = client_of("http://127.0.0.1:9")
+    with pytest.raises(foveate.ConfigError, match="with the provider"):
+        client.responses.create(**{"model": "gpt-5", "input": "More.", **elsewhere})
+
+
 def test_an_async_client_does_the_same() -> None:
     async def run(address: str) -> tuple[list[Any], int]:
         async with AsyncOpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as plain_client:
@@ -249,9 +294,6 @@ def test_responses_with_reasoning() -> None:
             for call in called:
                 said = read(**json.loads(call.arguments))
                 items.append({"type": "function_call_output", "call_id": call.call_id, "output": said})
-
-        with pytest.raises(foveate.ConfigError, match="previous_response_id"):
-            client.responses.create(model="gpt-5", input="More.", previous_response_id="resp_1")
     assert len(running.requests) == CALLS + 1
     assert any(one.get("type") == "reasoning" for one in bodies(running)[-1]["input"])
     assert bodies(running)[-1]["instructions"] == SYSTEM

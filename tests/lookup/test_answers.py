@@ -200,6 +200,9 @@ def test_of_a_session_with_branches_the_newest_is_meant(store: Store) -> None:
     [
         ("recall", {"reference": "m3", "lines": {"start": 1, "end": 1}}, "exit code"),
         ("recall", {"reference": 7}, "`reference` must be text"),
+        ("recall", {"reference": "m1", "query": 7}, "`query` must be text, got 7"),
+        ("search", {"query": "lock", "since": 20260131}, "`since` must be text, got 20260131"),
+        ("search", {"query": "lock", "session": "a"}, "no argument 'session'; there are query, project, agent, since"),
         ("recall", {"reference": "m3", "lines": "one"}, "`lines` must be"),
         ("recall", {"reference": "m3", "lines": [9, 2]}, "no range"),
         ("search", {"query": "x", "since": "yesterday"}, "`since` 'yesterday' is no time"),

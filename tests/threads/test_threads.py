@@ -77,6 +77,21 @@ def test_an_earlier_request_again_is_sent_as_it_was() -> None:
     assert again.view.to("anthropic") == first.view.to("anthropic")
 
 
+def test_histories_that_take_turns_begin_no_further_branches() -> None:
+    """One that ends where both part goes on in the branch that ends there, whichever was used last."""
+    threads = Threads(budget=4_000)
+    history = ["One.", "Yes.", "Two.", "Yes."]
+    short = []
+    for number in range(4):
+        history += [f"Further {number}.", "Yes."]
+        threads.compile(asked(*history))
+        short.append(threads.compile(asked("One.", "Yes.", "Two.")))
+
+    assert len({one.session.id for one in short}) == 1
+    assert {one.view.payload for one in short} == {short[0].view.payload}
+    assert threads.compile(asked(*history)).session.calls == 4
+
+
 def test_a_branch_has_the_reductions_of_what_it_shares() -> None:
     """The prefix that was sent for the shared items stays byte for byte."""
     threads = Threads(budget=1_500)

@@ -7,10 +7,11 @@ the body as plain JSON, so that is where a request is compiled.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from copy import copy
 from typing import Any, Final, NamedTuple, TypeVar
 
+from foveate.errors import ConfigError
 from foveate.integrations.wrap import ATTRIBUTE, specialized
 from foveate.session.beside import run_beside
 from foveate.threads.bodies import CONTENTS
@@ -20,6 +21,7 @@ from foveate.threads.threads import Compiled, Threads
 Client = TypeVar("Client")
 
 _API: Final = "_api_client"
+_COMPILED: Final = ("contents", "systemInstruction", "tools", "cachedContent")
 _METHODS: Final = frozenset({"generateContent", "streamGenerateContent"})
 
 
@@ -37,7 +39,8 @@ def wrapped(client: Client, threads: Threads) -> Client:
 
 def _rebound(owner: Client, before: object, after: object) -> Client:
     """A copy of an object that asks another API client, down to what it holds."""
-    made = copy(owner)
+    # What closes its connections when it is let go of would close those of the client that was given.
+    made = specialized(owner, _Borrowing) if hasattr(owner, "__del__") else copy(owner)
     for name, held in list(vars(made).items()):
         if held is before:
             setattr(made, name, after)
@@ -51,18 +54,29 @@ class _Asked(NamedTuple):
     body: dict[str, Any]
 
 
-class _Compiling:
+class _Borrowing:
+    """Uses connections of another client."""
+
+    def __del__(self) -> None:
+        """Leave them open."""
+
+
+class _Compiling(_Borrowing):
     """Compiles what passes; the four methods are those of the API client."""
 
     _foveate_threads: Threads
 
-    def __del__(self) -> None:
-        """Leave the connections open: they are the other client's."""
+    def _asked(self, path: str, body: dict[str, Any], http_options: Any) -> _Asked | None:
+        asked = _asked(path, body)
+        if asked is not None:
+            for given in (http_options, getattr(self, "_http_options", None)):
+                _refuse_history_in(given)
+        return asked
 
     def request(self, http_method: str, path: str, request_dict: dict[str, Any], http_options: Any = None) -> Any:
         """Send a request and wait for the whole answer."""
         sender: Any = super()
-        asked = _asked(path, request_dict)
+        asked = self._asked(path, request_dict, http_options)
         if asked is None:
             return sender.request(http_method, path, request_dict, http_options)
         compiled = self._foveate_threads.compile(asked.request)
@@ -75,23 +89,26 @@ class _Compiling:
     ) -> Iterator[Any]:
         """Send a request and pass on the answer as it comes."""
         sender: Any = super()
-        asked = _asked(path, request_dict)
+        asked = self._asked(path, request_dict, http_options)
         if asked is None:
             yield from sender.request_streamed(http_method, path, request_dict, http_options)
             return
         compiled = self._foveate_threads.compile(asked.request)
         last: list[Any] = []
-        for chunk in sender.request_streamed(http_method, path, _written(asked, compiled), http_options):
-            last = [chunk]
-            yield chunk
-        _report(compiled, last)
+        try:
+            for chunk in sender.request_streamed(http_method, path, _written(asked, compiled), http_options):
+                last = [chunk]
+                yield chunk
+        finally:
+            # Each chunk says what went in, so that a stream that is left early has said it too.
+            _report(compiled, last)
 
     async def async_request(
         self, http_method: str, path: str, request_dict: dict[str, Any], http_options: Any = None
     ) -> Any:
         """Send a request and wait for the whole answer."""
         sender: Any = super()
-        asked = _asked(path, request_dict)
+        asked = self._asked(path, request_dict, http_options)
         if asked is None:
             return await sender.async_request(http_method, path, request_dict, http_options)
         compiled = await self._foveate_threads.acompile(asked.request)
@@ -104,7 +121,7 @@ class _Compiling:
     ) -> Any:
         """Send a request and pass on the answer as it comes."""
         sender: Any = super()
-        asked = _asked(path, request_dict)
+        asked = self._asked(path, request_dict, http_options)
         if asked is None:
             return await sender.async_request_streamed(http_method, path, request_dict, http_options)
         compiled = await self._foveate_threads.acompile(asked.request)
@@ -114,10 +131,12 @@ class _Compiling:
 
 async def _passed_on(chunks: AsyncIterator[Any], compiled: Compiled) -> AsyncIterator[Any]:
     last: list[Any] = []
-    async for chunk in chunks:
-        last = [chunk]
-        yield chunk
-    await run_beside(_report, compiled, last)
+    try:
+        async for chunk in chunks:
+            last = [chunk]
+            yield chunk
+    finally:
+        await run_beside(_report, compiled, last)
 
 
 def _asked(path: str, body: dict[str, Any]) -> _Asked | None:
@@ -127,6 +146,17 @@ def _asked(path: str, body: dict[str, Any]) -> _Asked | None:
         return None
     request = CONTENTS.read({**body, "model": name.rpartition("/")[2]})
     return _Asked(request, body) if request is not None else None
+
+
+def _refuse_history_in(http_options: Any) -> None:
+    """Refuse what the library would put into a body that was compiled, in place of what was."""
+    is_plain = isinstance(http_options, Mapping)
+    extra = http_options.get("extra_body") if is_plain else getattr(http_options, "extra_body", None)
+    for name in _COMPILED:
+        if name in (extra or ()):
+            raise ConfigError(
+                f"`extra_body` has `{name}`, which no budget would count; give it as an argument or in `config`"
+            )
 
 
 def _written(asked: _Asked, compiled: Compiled) -> dict[str, Any]:

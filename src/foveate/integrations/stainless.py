@@ -22,6 +22,7 @@ _SHAPES: Final[Mapping[str, BodyShape]] = {
     "/responses": RESPONSES,
     "/messages": MESSAGES,
 }
+_EXTRA: Final = "extra_json"
 
 
 def wrapped(client: Client, threads: Threads) -> Client:
@@ -46,6 +47,16 @@ def _shape_of(path: str, body: object) -> BodyShape | None:
     return known if isinstance(body, Mapping) else None
 
 
+def _with_extra(body: Any, options: Any) -> tuple[Any, Mapping[str, Any]]:
+    """A body with the caller's `extra_body` in it, which is sent in place of fields of the same name."""
+    options = options or {}
+    extra = options.get(_EXTRA)
+    if not isinstance(body, Mapping) or not isinstance(extra, Mapping):
+        return body, options
+    # The library leaves out what `extra_body` omits where it merges the rest, though nothing is left of it.
+    return {**body, **extra}, {**options, _EXTRA: {}}
+
+
 class _Base:
     _foveate_threads: Threads
 
@@ -59,15 +70,16 @@ class _Base:
 
 
 class _Compiling(_Base):
-    def post(self, path: str, *, body: Any = None, **rest: Any) -> Any:
+    def post(self, path: str, *, body: Any = None, options: Any = None, **rest: Any) -> Any:
         """Send a request; one that has a history is compiled first."""
         sender: Any = super()
+        body, options = _with_extra(body, options)
         shape = _shape_of(path, body)
         request = shape.read(body) if shape is not None else None
         if shape is None or request is None:
-            return sender.post(path, body=body, **rest)
+            return sender.post(path, body=body, options=options, **rest)
         compiled = self._foveate_threads.compile(request)
-        answer = sender.post(path, body=shape.write(body, compiled.view), **rest)
+        answer = sender.post(path, body=shape.write(body, compiled.view), options=options, **rest)
         report = _Report(compiled)
         if _is_stream(answer):
             answer._iterator = _stream(answer._iterator, report)  # noqa: SLF001  the one place that all events pass
@@ -78,15 +90,16 @@ class _Compiling(_Base):
 
 
 class _AsyncCompiling(_Base):
-    async def post(self, path: str, *, body: Any = None, **rest: Any) -> Any:
+    async def post(self, path: str, *, body: Any = None, options: Any = None, **rest: Any) -> Any:
         """Send a request; one that has a history is compiled first, beside the event loop."""
         sender: Any = super()
+        body, options = _with_extra(body, options)
         shape = _shape_of(path, body)
         request = shape.read(body) if shape is not None else None
         if shape is None or request is None:
-            return await sender.post(path, body=body, **rest)
+            return await sender.post(path, body=body, options=options, **rest)
         compiled = await self._foveate_threads.acompile(request)
-        answer = await sender.post(path, body=shape.write(body, compiled.view), **rest)
+        answer = await sender.post(path, body=shape.write(body, compiled.view), options=options, **rest)
         report = _Report(compiled)
         if _is_stream(answer):
             answer._iterator = _async_stream(answer._iterator, report)  # noqa: SLF001  as above

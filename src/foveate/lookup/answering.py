@@ -21,6 +21,7 @@ def answer(
 ) -> tuple[str, bool]:
     """The answer to a call of a tool, and whether it is one; what is wrong with a call is said to the model."""
     try:
+        _refuse_unknown(name, arguments)
         with open_lookup() as lookup:
             return _asked(lookup, name, arguments, evidence), True
     except FoveateError as error:
@@ -51,6 +52,14 @@ def _asked(lookup: Lookup, name: str, arguments: Mapping[str, Any], evidence: Co
             raise ConfigError(f"no tool {name!r:.80}; there are {', '.join(one.name for one in QUESTIONS)}")
 
 
+def _refuse_unknown(name: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse an argument that the tool does not have: what it was to narrow would come back unnarrowed."""
+    known = next((tuple(one.schema["properties"]) for one in QUESTIONS if one.name == name), None)
+    unknown = [given for given in arguments if known is not None and given not in known]
+    if known is not None and unknown:
+        raise ConfigError(f"no argument {unknown[0]!r:.80}; there are {', '.join(known)}")
+
+
 def _needed(arguments: Mapping[str, Any], name: str) -> str:
     value = _text(arguments, name)
     if value is None:
@@ -60,7 +69,9 @@ def _needed(arguments: Mapping[str, Any], name: str) -> str:
 
 def _text(arguments: Mapping[str, Any], name: str) -> str | None:
     value = arguments.get(name)
-    return value.strip() if isinstance(value, str) and value.strip() else None
+    if value is not None and not isinstance(value, str):
+        raise ConfigError(f"`{name}` must be text, got {value!r:.80}")
+    return (value or "").strip() or None
 
 
 def _lines(value: object) -> tuple[int, int] | None:

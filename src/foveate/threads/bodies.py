@@ -34,9 +34,9 @@ class BodyShape:
 
 
 def leading_count(messages: Sequence[Any]) -> int:
-    """How many instructions a list of chat messages begins with."""
+    """How many instructions a list of chat messages begins with; where there is nothing else, the last one asks."""
     roles = (message.get("role") if isinstance(message, Mapping) else None for message in messages)
-    return next((at for at, role in enumerate(roles) if role not in LEADING), len(messages))
+    return next((at for at, role in enumerate(roles) if role not in LEADING), max(0, len(messages) - 1))
 
 
 def leading_text(messages: Sequence[Body]) -> str | None:
@@ -86,21 +86,18 @@ def with_leading(messages: Sequence[Any], sent: list[Any], view: CompiledContext
 
 # --- OpenAI Responses -------------------------------------------------------------------------------------------------
 
-_KEPT_ELSEWHERE: Final = ("previous_response_id", "conversation")
+_REFERENCE: Final = "item_reference"
+_KEPT_ELSEWHERE: Final = ("previous_response_id", "conversation", "prompt")
 
 
 def _read_responses(body: Body) -> HistoryRequest | None:
-    for name in _KEPT_ELSEWHERE:
-        if body.get(name) is not None:
-            raise ConfigError(
-                f"`{name}` leaves the history with the provider, where no budget holds; send the whole `input`, or use "
-                "the client without `foveate.wrap`"
-            )
+    _refuse_kept_elsewhere(body, _KEPT_ELSEWHERE, whole="`input`")
     items = body.get("input")
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
     if not isinstance(items, Sequence):
         return None
+    _refuse_kept_elsewhere({one["type"]: one for one in items if _is_reference(one)}, (_REFERENCE,), whole="`input`")
     given = (body.get("text") or {}).get("format")
     return _request(
         "openai-responses",
@@ -110,6 +107,10 @@ def _read_responses(body: Body) -> HistoryRequest | None:
         response_format=_schema(given) if isinstance(given, Mapping) and given.get("type") == "json_schema" else None,
         model=body.get("model"),
     )
+
+
+def _is_reference(item: Any) -> bool:
+    return isinstance(item, Mapping) and item.get("type") == _REFERENCE
 
 
 def _write_responses(body: Body, view: CompiledContext) -> dict[str, Any]:
@@ -135,6 +136,7 @@ def _write_messages(body: Body, view: CompiledContext) -> dict[str, Any]:
 
 
 def _read_contents(body: Body) -> HistoryRequest | None:
+    _refuse_kept_elsewhere(body, ("cachedContent",), whole="`contents`")
     config = body.get("generationConfig") or {}
     schema = config.get("responseJsonSchema") or config.get("responseSchema")
     return _request(
@@ -152,6 +154,15 @@ def _write_contents(body: Body, view: CompiledContext) -> dict[str, Any]:
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def _refuse_kept_elsewhere(body: Body, names: Sequence[str], *, whole: str) -> None:
+    for name in names:
+        if body.get(name) is not None:
+            raise ConfigError(
+                f"`{name}` leaves a part of the request with the provider, where no budget holds; send the whole "
+                f"{whole}, or use the client without `foveate.wrap`"
+            )
 
 
 def _schema(form: Body) -> dict[str, Any]:

@@ -179,8 +179,13 @@ class Threads:
         for one in found.branches:
             one.session.refresh()
             one.follow()
-        best = max(found.branches, key=lambda one: (shared_length(one.keys, request.keys), one.used))
-        common = shared_length(best.keys, request.keys)
+        shared = {one.session.id: shared_length(one.keys, request.keys) for one in found.branches}
+        # Of those that share as much, one that ends there goes on; beside the others another one would have to begin.
+        best = max(
+            found.branches,
+            key=lambda one: (shared[one.session.id], shared[one.session.id] == len(one.keys), one.used),
+        )
+        common = shared[best.session.id]
         if common == len(best.keys):
             return best
         return self._begun_beside(best, common, found, name)
