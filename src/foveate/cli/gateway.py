@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ import typer
 from foveate.cli.output import AsJson, Kind, print_json, print_table, say
 from foveate.cli.serve import address_of, listening, run_server
 from foveate.cli.source import reported
-from foveate.cli.store import StorePlace, SystemPlace
+from foveate.cli.store import StorePlace, SystemPlace, opened
 from foveate.errors import ConfigError, FoveateError
 
 if TYPE_CHECKING:
@@ -196,9 +197,7 @@ def _show_status(found: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _show_budgets(session: str, budgets: list[int], store: str | None, system: str | None, *, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from foveate.cli.store import opened
+    # Not on top: `--help` must not wait for SQLAlchemy.
     from foveate.gateway.what_if import at_budgets
 
     with opened(store, system) as found:
