@@ -25,9 +25,9 @@ _LEAST: Final = 0.12
 # Of what instructions leave: what messages come down to, where these take little of the budget and where nearly all.
 _HALF: Final = 0.5
 _MOST: Final = 0.9
-# The budget in which the low mark is what it says, and how fast it falls beyond: at four times as much by a sixth.
+# The budget in which the low mark is what it says, and how fast it falls beyond: at four times as much by a fifteenth.
 _REFERENCE: Final = 8_000
-_SHRINKS: Final = 0.12
+_SHRINKS: Final = 0.05
 # In tokens: in less room what was done and how it ended says more than how things stand.
 _STATE_NEEDS: Final = 240
 # Of the room that stories have: what one that takes the place of all may take, and what a further one needs.
