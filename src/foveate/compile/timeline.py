@@ -1,6 +1,6 @@
 """The timeline: the left fold of a log's events, which hands out a projection wherever it stands.
 
-Private to whoever owns it: what it hands out never changes, what it is itself changes with every event.
+Private to its owner: a projection never changes, the timeline changes with every event.
 """
 
 from __future__ import annotations
@@ -298,9 +298,8 @@ class Timeline:
             # The history was not sent, so nothing of it is cached by this call.
             self.calls = body.number
             if body.selected:
-                places = [self.position(message.id) for message in body.override]
-                chosen = frozenset(place for place in places if place is not None)
-                self.selection = Selection(self.message_count, chosen)
+                places = (self.position(message.id) for message in body.override)
+                self.selection = Selection(self.message_count, frozenset(p for p in places if p is not None))
             return
         self.selection = None
         self.mender.seal()
