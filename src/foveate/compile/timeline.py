@@ -290,13 +290,13 @@ class Timeline:
                 self.first_input = message.id
 
     def _take_call(self, body: CallRecorded, offered: SentPrefix | None) -> None:
+        self.calls = body.number
         counted = self.counted.own()
         counted[body.number] = body.tokens
         if len(counted) > _OPEN_CALLS:
             del counted[next(iter(counted))]
         if body.override is not None:
             # The history was not sent, so nothing of it is cached by this call.
-            self.calls = body.number
             if body.selected:
                 places = (self.position(message.id) for message in body.override)
                 self.selection = Selection(self.message_count, frozenset(p for p in places if p is not None))
@@ -307,7 +307,6 @@ class Timeline:
         if body.asked:
             self.asked.own().update(dict.fromkeys(body.asked, self.message_count))
         self._grow(body)
-        self.calls = body.number
         said = (body.number, body.tokens, body.predicted_cached, body.now)
         self.sent = Sent(*said, self.mender.sealed, body.budget, self.looked_up)
         self.sent_messages = self.message_count
