@@ -11,6 +11,7 @@ its reasoning is not sent.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from foveate.log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, fields_of
@@ -99,7 +100,7 @@ def _legacy_exchanges(messages: list[Message], *, vendors: bool) -> frozenset[st
 
 def _original(message: Message, spelled: Spelling, legacy: frozenset[str], *, vendors: bool) -> dict[str, Any] | None:
     """A message as it came, with the ids and names to send; None if it came from elsewhere or would be refused."""
-    raw = _as_it_came(message)[vendors]
+    raw = (_as_compatible if vendors else _as_openai)(message)
     if raw is None:
         return None
     if is_legacy(message):
@@ -113,16 +114,18 @@ def _original(message: Message, spelled: Spelling, legacy: frozenset[str], *, ve
     return raw
 
 
-@MadeOfMessage
-def _as_it_came(message: Message) -> tuple[Block | None, Block | None]:
-    """A message as it came, without the fields of other servers and with them; None where it would be refused."""
+def _as_it_came(message: Message, *, vendors: bool) -> Block | None:
+    """A message as it came, with the fields of other servers or without; None where it would be refused."""
     if not is_original(message):
-        return None, None
+        return None
     raw = {key: value for key, value in encode(message).items() if key != "id"}
-    return (
-        _only_openai(raw) if is_acceptable(raw, vendors=False) else None,
-        raw if is_acceptable(raw, vendors=True) else None,
-    )
+    if not is_acceptable(raw, vendors=vendors):
+        return None
+    return raw if vendors else _only_openai(raw)
+
+
+_as_openai: Final = MadeOfMessage(partial(_as_it_came, vendors=False))
+_as_compatible: Final = MadeOfMessage(partial(_as_it_came, vendors=True))
 
 
 def _respelled(call: ToolCall, raw: Block, spelled: Spelling) -> Block:
