@@ -11,6 +11,7 @@ from bench.frameworks import work
 from bench.frameworks.work import ASKED, BUDGET, CALLS, SYSTEM, bodies, provider, read, steps, tokens
 from bench.provider import Call, Step
 from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
@@ -120,6 +121,20 @@ def test_the_model_can_recall() -> None:
         messages = agent.invoke(asked(), config())["messages"]
     assert str(messages[-2].text) == read("src/part_0.py")
     assert any("recall" in str(body["tools"]) for body in bodies(running))
+
+
+def test_a_summarizer_in_front_is_told_of() -> None:
+    """Its summary replaces the history, so the session says why recall ends there; requests stay valid."""
+    middleware = FoveateMiddleware(budget=BUDGET)
+    with provider(calls=8) as running:
+        model = ChatOpenAI(model="gpt-5", base_url=f"{running.address}/v1", api_key="none", use_responses_api=False)
+        work.opened(model.root_client)
+        summarizer = SummarizationMiddleware(model, trigger=("messages", 9), keep=("messages", 3))
+        agent_of(running.address, summarizer, middleware).invoke(asked(), config())
+    session = middleware.threads.session("1")
+    told = [event.body for event in session.events if getattr(event.body, "code", "") == "summarized_elsewhere"]
+    assert len(told) == 1
+    assert session.id.startswith("1~")
 
 
 def test_a_node_that_calls_a_model_itself() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -92,17 +93,30 @@ def test_a_history_that_the_provider_keeps_is_refused() -> None:
         asyncio.run(run(running.address, BudgetedRuns(budget=BUDGET), previous_response_id="resp_0000"))
 
 
-def test_two_runs_interleaved_and_recall() -> None:
+def test_two_runs_of_one_agent_interleaved_and_recall() -> None:
+    """No thread is named: each run recalls what it read itself, and is told what its own requests took."""
+
     async def both(address: str, history: BudgetedRuns) -> None:
-        await asyncio.gather(*(run(address, history, text=f"{ASKED} This is thread {name}.") for name in "AB"))
+        async with AsyncOpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client:
+            tools = [function_tool(read), history.recall_tool()]
+            agent = Agent("reader", instructions=SYSTEM, model=OpenAIResponsesModel("gpt-5", client), tools=tools)
+            options: Any = {"run_config": history.run_config(), "hooks": history, "max_turns": 100}
+            texts = [f"{ASKED} This is thread {name}." for name in "AB"]
+            await asyncio.gather(*(Runner.run(agent, text, **options) for text in texts))
 
     def which(request: Any) -> str:
         return "A" if "This is thread A" in str(request.body) else "B"
 
     recall = Step("What was that?", (Call("recall", {"reference": "m3"}),))
-    with provider(answer=work.Sequence({"A": [*steps(12), recall], "B": steps(12)}, which)) as running:
+    others = [Step("Next.", (Call("read", {"path": f"lib/other_{number}.py"}),)) for number in range(12)]
+    with provider(answer=work.Sequence({"A": [*steps(12), recall], "B": [*others, recall]}, which)) as running:
         history = BudgetedRuns(budget=BUDGET)
         asyncio.run(both(running.address, history))
-    assert sorted(found.branches[0].session.calls for found in history.threads._threads.values()) == [13, 14]
     assert all(str(body).count("This is thread") == 1 for body in bodies(running))
-    assert read("src/part_0.py").splitlines()[0] in str(bodies(running)[-1])
+    for name, path in (("A", "src/part_0.py"), ("B", "lib/other_0.py")):
+        sent = [one for one in running.requests if f"This is thread {name}" in str(one.body)]
+        assert json.loads(sent[-1].body)["input"][-1]["output"] == read(path)
+        sessions = [found.branches[0].session for found in history.threads._threads.values()]
+        session = next(one for one in sessions if f"thread {name}" in one.messages[0].text)
+        reported = [event.body for event in session.events if type(event.body).__name__ == "UsageReported"]
+        assert [one.input_tokens for one in reported] == [tokens(one) for one in sent]

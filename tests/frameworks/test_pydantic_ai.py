@@ -128,3 +128,14 @@ def test_the_model_can_recall() -> None:
     with provider(answer=work.Sequence({"": script}, lambda _: "")) as running:
         messages = asyncio.run(run(agent_of(running.address, BudgetedHistory(budget=BUDGET, recall=True)), ASKED))
     assert messages[-2].parts[0].content in (read("src/part_0.py"), read("src/part_1.py"))
+
+
+def test_the_model_can_recall_some_lines() -> None:
+    """The tool has all arguments that its description speaks of."""
+    asked = {"reference": "m3", "lines": {"start": 2, "end": 3}}
+    script = [*steps(2), Step("What was that?", (Call("recall", asked),)), Step("Now I know.")]
+    with provider(answer=work.Sequence({"": script}, lambda _: "")) as running:
+        messages = asyncio.run(run(agent_of(running.address, BudgetedHistory(budget=BUDGET, recall=True)), ASKED))
+    found = messages[-2].parts[0].content
+    assert found.count("compute_") == 2
+    assert found.splitlines()[-1].endswith(read("src/part_0.py").splitlines()[2])

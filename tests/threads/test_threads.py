@@ -135,6 +135,21 @@ def test_a_store_keeps_branches_too(tmp_path: Path) -> None:
         assert threads.compile(asked("One.", "Yes.", "Two.", "Yes.", "Four.")).session.id == "task"
 
 
+@pytest.mark.parametrize("second", [("Other.",), ("One.", "No.", "Mine.")], ids=["thread", "branch"])
+def test_recall_never_answers_from_another_conversation(second: tuple[str, ...]) -> None:
+    """The one used last may be somebody else's: where several are recorded, one has to be named."""
+    threads = Threads(budget=4_000)
+    threads.compile(asked("One."))
+    threads.compile(asked("One.", "Yes.", "Secret."))
+    assert "Secret." in threads.answer_recall({"reference": "m3"})
+
+    threads.compile(asked(*second))
+    assert "none is named" in threads.answer_recall({"reference": "m3"})
+    with foveate.thread("task-42"):
+        threads.compile(asked("Named."))
+        assert "Named." in threads.answer_recall({"reference": "m1"})
+
+
 def test_options_are_refused_at_once() -> None:
     with pytest.raises(foveate.ConfigError, match="`tools` comes with each request"):
         Threads(budget=4_000, tools=[])

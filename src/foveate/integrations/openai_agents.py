@@ -6,8 +6,9 @@ The items of the run stay whole: what is compiled is sent and never stored among
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from foveate.errors import ConfigError
 from foveate.integrations.supported import require
@@ -49,8 +50,6 @@ class BudgetedRuns(RunHooks[Any]):
 
     def __init__(self, *, budget: Any = None, **options: Any) -> None:
         self.threads = Threads(budget=budget, **options)
-        # The call that an agent waits for the answer of, by the context of its run.
-        self._waiting: dict[tuple[int, int], Compiled] = {}
 
     def run_config(self, **options: Any) -> RunConfig:
         """A configuration of runs, with other options of `RunConfig`."""
@@ -62,13 +61,13 @@ class BudgetedRuns(RunHooks[Any]):
         if asked is None:
             return data.model_data
         compiled = await self.threads.acompile(asked)
-        self._waiting[_run(data.context, data.agent)] = compiled
+        _NEWEST.set((self, compiled))
         sent = compiled.view.to("openai-responses")["input"] if compiled.view.request.rewritten else list(asked.items)
         return ModelInputData(input=sent, instructions=data.model_data.instructions)
 
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: Any) -> None:
         """Report what the provider counted."""
-        compiled = self._waiting.pop(_run(context.context, agent), None)
+        compiled = self._newest()
         if compiled is not None and response.usage.requests == 1 and response.usage.input_tokens:
             await run_beside(compiled.branch.report, compiled.view.number, response.usage)
 
@@ -77,7 +76,9 @@ class BudgetedRuns(RunHooks[Any]):
         function: Any = RECALL_TOOL["function"]
 
         async def recall(_context: Any, arguments: str) -> str:
-            return await run_beside(self.threads.answer_recall, arguments)
+            compiled = self._newest()
+            asked = compiled.session if compiled is not None else self.threads
+            return await run_beside(asked.answer_recall, arguments)
 
         return FunctionTool(
             name=function["name"],
@@ -87,9 +88,13 @@ class BudgetedRuns(RunHooks[Any]):
             strict_json_schema=False,
         )
 
+    def _newest(self) -> Compiled | None:
+        owner, compiled = _NEWEST.get() or (None, None)
+        return compiled if owner is self else None
 
-def _run(context: object, agent: Agent[Any]) -> tuple[int, int]:
-    return id(context), id(agent)
+
+# What was compiled last in a run. Its hooks and tools run in tasks that the run starts, and runs may share an agent.
+_NEWEST: Final[ContextVar[tuple[BudgetedRuns, Compiled] | None]] = ContextVar("foveate_newest", default=None)
 
 
 async def _request(data: CallModelData[Any]) -> HistoryRequest | None:

@@ -16,7 +16,7 @@ require("pydantic-ai-slim")
 from pydantic_ai.capabilities import AbstractCapability  # noqa: E402
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, SystemPromptPart  # noqa: E402
 from pydantic_ai.models import ModelRequestContext  # noqa: E402
-from pydantic_ai.tools import RunContext, ToolDefinition  # noqa: E402
+from pydantic_ai.tools import RunContext, Tool, ToolDefinition  # noqa: E402
 from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
 
 from foveate.integrations.pydantic_ai import BRIDGE  # noqa: E402
@@ -55,15 +55,19 @@ class BudgetedHistory(AbstractCapability[Any]):
         """The recall tool, if it was asked for."""
         if not self._recall:
             return None
-        toolset: FunctionToolset[Any] = FunctionToolset()
         function: Any = RECALL_TOOL["function"]
 
-        def recall(ctx: RunContext[Any], reference: str, query: str | None = None) -> str:
-            asked = {"reference": reference, "query": query}
-            return self.threads.answer_recall(asked, thread=ctx.conversation_id)
+        def recall(ctx: RunContext[Any], **arguments: Any) -> str:
+            return self.threads.answer_recall(arguments, thread=ctx.conversation_id)
 
-        toolset.add_function(recall, takes_ctx=True, name=function["name"], description=function["description"])
-        return toolset
+        tool: Tool[Any] = Tool.from_schema(
+            recall,
+            name=function["name"],
+            description=function["description"],
+            json_schema=function["parameters"],
+            takes_ctx=True,
+        )
+        return FunctionToolset([tool])
 
     async def wrap_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: Any

@@ -121,6 +121,11 @@ class Threads:
     def answer_recall(self, arguments: str | dict[str, Any], *, thread: str | None = None) -> str:
         """Answer a call of the recall tool; what is wrong with it is said to the model, not raised."""
         name = thread or current_thread() or self._thread
+        with self._guard:
+            lines = sum(len(found.branches) for found in self._threads.values())
+        if name is None and lines > 1:
+            # The one used last may be another user's.
+            return "recall: several conversations are recorded, and none is named; run each in `foveate.thread(name)`"
         try:
             return self.session(name).answer_recall(arguments)
         except UnknownReferenceError as error:
