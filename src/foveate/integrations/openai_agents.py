@@ -77,8 +77,9 @@ class BudgetedRuns(RunHooks[Any]):
 
         async def recall(_context: Any, arguments: str) -> str:
             compiled = self._newest()
-            asked = compiled.session if compiled is not None else self.threads
-            return await run_beside(asked.answer_recall, arguments)
+            if compiled is not None:
+                return await run_beside(compiled.session.answer_recall, arguments)
+            return await run_beside(self.threads.answer_recall, arguments)
 
         return FunctionTool(
             name=function["name"],
