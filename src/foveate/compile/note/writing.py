@@ -105,9 +105,11 @@ class Note:
     def _divided(self, draft: Draft, interest: Interest, ctx: PassContext, more: int = 0) -> _Division:
         found = list(groups(draft.items))
         fixed = sum(group.tokens for group in found if _stays(group, ctx) and not group.head.is_digest)
-        # Where instructions take most of the budget, the mark leaves nothing; then most of what there is.
+        # Where instructions take most of the budget, the mark leaves nothing; then most of what there is. Where they
+        # take up to half of it, room for the next calls counts for more: a full window is rewritten at every call.
         spare = ctx.limit - fixed
-        low, least = _low(ctx), int(spare * (_HALF + (_MOST - _HALF) * min(1.0, fixed / max(1, ctx.limit))))
+        crowded = min(1.0, max(0.0, 2 * fixed / max(1, ctx.limit) - 1))
+        low, least = _low(ctx), int(spare * (_HALF + (_MOST - _HALF) * crowded))
         room = max(low - fixed, min(least, low) if _is_looked_up(ctx) else least)
         large = int(room * _LARGE)
         wanted, cap = int(room * self.tail), int(room * self.tail_cap)
@@ -130,7 +132,8 @@ class Note:
         taken = sum(item.tokens for item in tail)
         taken += sum(group.tokens for group in before if group.id not in gone and not group.head.is_digest)
         # No more than there is room for; a tail that does not fit by itself will be cut short, the note not with it.
-        least, left = int(ctx.limit * _LEAST), ctx.limit - reserve(ctx.limit, len(ctx.ledger.open_errors)) - taken
+        least = int(_LEAST * (spare + crowded * fixed))
+        left = ctx.limit - reserve(ctx.limit, len(ctx.ledger.open_errors)) - taken
         return _Division(before, gone, tail, max(fixed + room - taken, least if left < 0 else min(least, left)))
 
     def _written(self, division: _Division, interest: Interest, work: Work, ctx: PassContext) -> list[Item]:
