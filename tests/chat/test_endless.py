@@ -16,7 +16,13 @@ from foveate.agents.driver import DriverError
 from foveate.agents.loop import Listening
 from foveate.chat.endless import Terms
 from foveate.errors import TemplateError
-from foveate.log.events import DiagnosticRecorded, ReductionRecorded, ReflectionRecorded, SummaryRecorded
+from foveate.log.events import (
+    DiagnosticRecorded,
+    RecallRecorded,
+    ReductionRecorded,
+    ReflectionRecorded,
+    SummaryRecorded,
+)
 from foveate.session import Session
 from foveate.session.transcript import transcript_text
 from foveate.wire.format import Request
@@ -132,6 +138,20 @@ async def test_a_summary_stays_byte_identical_until_the_next_is_due(tmp_path: Pa
     changes = sum(one != other for one, other in pairwise(summaries))
     assert 2 <= changes <= 20
     assert len(set(summaries)) == changes + 1, "what was replaced never comes back"
+
+
+async def test_lookups_beside_a_summary_take_their_share_and_rewrite_nothing(tmp_path: Path) -> None:
+    """The summary stands for the past: what is looked up takes 30% of the budget at most, and makes no room."""
+    model = Model(lambda request: f"Noted. {request.messages[-1].text} " + "word " * 30)
+    chat = endless_chat(tmp_path, model, terms=Terms(reflect_every=0), budget=3_000)
+    for number in range(40):
+        await chat.say(
+            f"What did I say of the rent of house {number * 7 % 40}? House {number} costs {number * 31} euros."
+        )
+    looked_up = [one.item.tokens for one in bodies(chat.session, RecallRecorded)]
+    assert looked_up and max(looked_up) <= 0.3 * 3_000
+    reasons = [one.reason for one in bodies(chat.session, ReductionRecorded)]
+    assert len(reasons) < 20, reasons
 
 
 async def test_every_turn_means_every_turn(tmp_path: Path) -> None:

@@ -341,6 +341,7 @@ class Means:
         self.recipe = _recipe(self.compiler, policy if isinstance(policy, Policy) else None)
         # The index keeps the messages it has.
         self._recollection.shares = policy.shares if isinstance(policy, Policy) else Shares()
+        self._recollection.beside_summary = isinstance(policy, Policy) and policy.when is not None
 
     def _limit(self, view: CompiledContext) -> int:
         """The tokens that a request may have: of its budget, else of the last call's, else of the window."""

@@ -51,6 +51,8 @@ class Recollection:
         self, shares: Shares | None = None, index: PassageIndex | None = None, meaning: Meaning | None = None
     ) -> None:
         self.shares = shares or Shares()
+        # A summary has what inputs need of the past: lookups beside it take no more than their share, and make no room.
+        self.beside_summary = False
         self._meaning = meaning
         self._index = PassageIndex() if index is None else index
         self._followed = 0
@@ -115,6 +117,8 @@ class Recollection:
         share = part_of(self.shares.recall, limit)
         # A share of a small budget holds no sentence, and then nothing would ever be recalled.
         least = max(share, min(_LEAST, limit // 4))
+        if self.beside_summary:
+            return Room(min(share, max(free, least)), free)
         calls = timeline.further_calls
         # What the rest of the turn is going to add needs room, too.
         spare = max(0, free - int(calls * _growth(timeline)))
