@@ -24,6 +24,10 @@ import foveate
 _FUNCTIONS: Final = ("compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 _ALL_USES: Final = frozenset({"search", "match", "fullmatch"})
 _LEFT_OUT: Final = ("foveate.sample", "foveate.store.migrations", "foveate.__main__")
+# Their frameworks cannot share an environment with the others, so they are not imported; they may have no pattern.
+_ELSEWHERE: Final = frozenset(
+    f"foveate.integrations.{name}" for name in ("agent_framework", "claude_agent", "google_adk", "litellm", "strands")
+)
 _MANY: Final = 50
 _ENDS: Final = ("", "\0")
 _COMMON: Final = (" ", "\n", "a", "0", '"')
@@ -73,7 +77,12 @@ def _uses_by_name(trees: Iterable[ast.Module]) -> dict[str, frozenset[str]]:
 
 def _modules() -> Iterator[ModuleType]:
     for info in pkgutil.walk_packages(foveate.__path__, "foveate."):
-        if not info.name.startswith(_LEFT_OUT):
+        if info.name in _ELSEWHERE:
+            source = Path(foveate.__path__[0], "integrations", f"{info.name.rpartition('.')[2]}.py")
+            assert not re.search(r"^\s*(import re\b|from re\b)", source.read_text(encoding="utf-8"), re.MULTILINE), (
+                source
+            )
+        elif not info.name.startswith(_LEFT_OUT):
             yield importlib.import_module(info.name)
 
 
