@@ -107,17 +107,17 @@ def ordered(
     limit: int,
     allowed: Callable[[Sequence[int]], Iterable[int]] = lambda places: places,
 ) -> list[Ranked]:
-    """The passages of some hits and of their neighbors as a search shows them, those of the densest messages first.
+    """The passages of some hits as a search shows them, those of the densest messages first; the best score is 1.
 
-    Of a message that is worth something only for its neighbors the first passage is shown. The best score is 1.
+    Neighbors lend worth to a hit. They are no hits themselves: a search for a word is for where it stands.
     """
-    messages = worthy(postings, hits, allowed=allowed)
+    messages = [one for one in worthy(postings, hits, allowed=allowed) if one.found]
     best = max((one.density for one in messages), default=0.0)
     chosen: list[Ranked] = []
     for one in messages:
-        first = max(one.found.values(), default=0.0)
-        for passage in one.passages if first else one.passages[:1]:
-            share = one.found.get(passage.part, 0.0) / first if first else 1.0
+        first = max(one.found.values())
+        for passage in one.passages:
+            share = one.found.get(passage.part, 0.0) / first if first else 0.0
             if share:
                 row = one.place << PART_BITS | passage.part
                 chosen.append(Ranked(row, passage, round(share * one.density / best, _DIGITS)))

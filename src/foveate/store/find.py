@@ -112,7 +112,7 @@ class Search:
         return [_hit(hit, self._infos[hit.session_key], times) for hit in known]
 
     def _ordered(self, hits: Sequence[Ranked], limit: int) -> list[StoreHit]:
-        """The passages of hits and of their neighbors, as they are worth showing."""
+        """The passages of hits in the order of their worth, to which neighbors add."""
 
         def allowed(places: Sequence[int]) -> set[int]:
             return {id >> PART_BITS for id in self._allowed([place << PART_BITS for place in places])}
