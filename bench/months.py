@@ -127,10 +127,14 @@ class Scripted:
         self.requests: list[Request] = []
 
     async def generate(self, messages: Request, schema: Schema | None, *, on_text: OnText | None = None) -> Reply:
-        """The answer to a request: a function of what was said last, whatever else is in it."""
+        """The answer to a request: a function of what was said last, whatever else is in it.
+
+        Of a tool's result only which call it answers counts: a request may show a part of a long one.
+        """
         self.requests[:] = [messages]
         last = messages.messages[-1]
-        digest = hashlib.sha256(last.text.encode()).digest()
+        said = last.result.call_id if last.result is not None else last.text
+        digest = hashlib.sha256(said.encode()).digest()
         if last.role == "user" and digest[0] < 40:
             function = {"name": "look_up", "arguments": f'{{"page": "{digest.hex()[:6]}"}}'}
             call = {"id": f"c{digest.hex()[:12]}", "type": "function", "function": function}

@@ -170,7 +170,6 @@ def test_what_is_no_json_is_said_to_be_none(client: TestClient, content: bytes, 
     ("method", "path", "allowed"),
     [
         ("GET", "/api/chats/one/messages", "POST"),
-        ("DELETE", "/api/sessions/sample", "GET"),
         ("POST", "/api/context/templates/chat", "GET, PUT"),
         ("GET", "/api/nowhere", ""),
     ],

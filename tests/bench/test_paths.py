@@ -111,7 +111,7 @@ def test_the_table_shows_both_and_their_ratio(
 ) -> None:
     """The other checkout's numbers come first: it is usually the older."""
     counts = {ROOT: Count(10, 5, 2, 1), ROOT.parent: Count(20, 5, 4, 0)}
-    monkeypatch.setattr("bench.paths.count_path", lambda _name, checkout=ROOT: counts[checkout])
+    monkeypatch.setattr("bench.paths.count_path", lambda _name, checkout=ROOT, **_: counts[checkout])
     monkeypatch.setattr("bench.paths._checkout", lambda text: ROOT.parent)
 
     assert main(["--beside", "there"]) == 0

@@ -17,7 +17,7 @@ from foveate.compile.note.deeds import Deed, deeds_of, short_path, told
 from foveate.compile.note.recent import Work
 from foveate.compile.passes.digest import fitting, head_of
 from foveate.log.items import Line, LineKind
-from foveate.log.messages import Message, Text, ToolCall, speaker_of
+from foveate.log.messages import Media, Message, ToolCall, speaker_of
 from foveate.log.quoting import quote_claim
 from foveate.recall.readable import readable
 
@@ -215,10 +215,10 @@ def user_lines(orders: Iterable[int], room: int, ctx: PassContext) -> list[Line]
 
 
 def _attached(message: Message) -> str:
-    """What a message of the user has besides words, such as a picture, by its name."""
+    """The pictures and files of a message of the user, by their names; a part of unknown type is never put into words."""
     if message.role != "user":
         return ""
-    parts = tuple(part for part in message.parts if not isinstance(part, Text))
+    parts = tuple(part for part in message.parts if isinstance(part, Media))
     return head_of(readable(msgspec.structs.replace(message, parts=parts)), _WORDS) if parts else ""
 
 
