@@ -215,7 +215,7 @@ def user_lines(orders: Iterable[int], room: int, ctx: PassContext) -> list[Line]
 
 
 def _attached(message: Message) -> str:
-    """The pictures and files of a message of the user, by their names; a part of unknown type is never put into words."""
+    """The pictures and files of a message of the user, by name; a part of unknown type is never put into words."""
     if message.role != "user":
         return ""
     parts = tuple(part for part in message.parts if isinstance(part, Media))
