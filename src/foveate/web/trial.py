@@ -39,7 +39,8 @@ class Trial(NamedTuple):
 
 def tried(store: Store, session_id: str, template: Template, terms: Terms, budget: int) -> Trial | None:
     """What a template makes of a session; if too few turns are finished, none of them stays; None if there is none."""
-    keeping = replace(terms.keeping(template), every_turn=True, threshold=None)
+    # What would fit stays in a chat; here the form is to be seen.
+    keeping = replace(terms.keeping(template), every_turn=True, threshold=None, fill=None)
     # A name that is not there must not become a new session.
     store.session(session_id)
     with Session.open(store, session_id, budget=budget) as session:
