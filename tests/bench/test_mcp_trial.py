@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from bench.agents import AGENTS, AgentError, find_program
 from bench.mcp_trial import CLIENTS, run_trial
 
 INSTALLED = os.environ.get("FOVEATE_AGENTS")
@@ -16,6 +17,10 @@ INSTALLED = os.environ.get("FOVEATE_AGENTS")
 def test_a_real_agent_recalls_what_the_store_has(name: str) -> None:
     """It is installed by our command, started by the agent, and called by the name that the agent gives it."""
     assert INSTALLED is not None
+    try:
+        find_program(AGENTS[name], Path(INSTALLED))
+    except AgentError as missing:
+        pytest.skip(str(missing))
     trial = run_trial(name, Path(INSTALLED))
     assert trial.exits == (0,), trial.output
     assert trial.is_exact, (trial.offered, trial.answer, trial.output)

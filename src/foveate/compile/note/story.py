@@ -17,7 +17,7 @@ from foveate.compile.note.deeds import Deed, deeds_of, short_path, told
 from foveate.compile.note.recent import Work
 from foveate.compile.passes.digest import fitting, head_of
 from foveate.log.items import Line, LineKind
-from foveate.log.messages import Media, Message, ToolCall, speaker_of
+from foveate.log.messages import Media, Message, Opaque, ToolCall, speaker_of
 from foveate.log.quoting import quote_claim
 from foveate.recall.readable import readable
 
@@ -215,10 +215,11 @@ def user_lines(orders: Iterable[int], room: int, ctx: PassContext) -> list[Line]
 
 
 def _attached(message: Message) -> str:
-    """The pictures and files of a message of the user, by name; a part of unknown type is never put into words."""
+    """The pictures and files of a message of the user, by name; beside words, a part of unknown type has none."""
     if message.role != "user":
         return ""
-    parts = tuple(part for part in message.parts if isinstance(part, Media))
+    known = Media if message.text.strip() else Media | Opaque
+    parts = tuple(part for part in message.parts if isinstance(part, known))
     return head_of(readable(msgspec.structs.replace(message, parts=parts)), _WORDS) if parts else ""
 
 
